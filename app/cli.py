@@ -1,0 +1,184 @@
+"""The `gpuyard` command: demo, serve, and what an operator does at the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from app.auth.secrets import hash_password, hash_token, new_token
+from app.clock import SystemClock
+from app.commands import administer
+from app.config import ConfigurationError, load_database_url, load_settings
+from app.demo.cluster import ClusterDidNotStartError
+from app.demo.folder import FolderInUseError
+from app.demo.run import DemoOptions, run_demo
+from app.domain.errors import DomainError
+from app.domain.people import Role, Scope
+from app.main import serve as run_server
+from app.store.database import UnsupportedDatabaseError, opened
+from app.telemetry import LogFormat, configure_logging
+
+app = typer.Typer(no_args_is_help=True, help="GPU batch jobs on your own servers.", pretty_exceptions_enable=False)
+admin = typer.Typer(no_args_is_help=True, help="Set up an installation; works on the database of GPUYARD_DATABASE_URL.")
+app.add_typer(admin, name="admin")
+
+_EXPECTED = (
+    ConfigurationError,
+    DomainError,
+    FolderInUseError,
+    ClusterDidNotStartError,
+    UnsupportedDatabaseError,
+    OSError,
+)
+_out, _err = Console(), Console(stderr=True)
+_SHORTEST_PASSWORD = 12
+
+
+def _fail(message: str) -> NoReturn:
+    _err.print(message, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run to the end; expected failures become one message and exit code 1."""
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(work())
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except _EXPECTED as error:
+        _fail(f"gpuyard: {error}")
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop  # noqa: PLC0415 — not there on Windows
+
+    return uvloop.new_event_loop
+
+
+def _on_database(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def with_database() -> None:
+        async with opened(load_database_url()):
+            await work()
+
+    _run(with_database)
+
+
+@app.command()
+def demo(
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    data: Annotated[Path, typer.Option(help="Folder for the database and the simulated cluster.")] = Path("data"),
+    ready_file: Annotated[Path | None, typer.Option(help="Write address and secrets there as JSON.")] = None,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Run everything on this machine with a simulated cluster."""
+    configure_logging("console", log_level)
+    options = DemoOptions(data.resolve(), host, port, ready_file)
+    _run(lambda: run_demo(options, _out))
+
+
+@app.command()
+def serve() -> None:
+    """Run the service with the settings of the environment (docs/operations.md)."""
+    try:
+        settings = load_settings()
+    except ConfigurationError as error:
+        _fail(f"gpuyard can't start:\n{error}")
+    log_format: LogFormat = settings.log_format
+    configure_logging(log_format, settings.log_level)
+    _run(lambda: run_server(settings, lambda url: _err.print(f"GPUYard serves {url}", markup=False, highlight=False)))
+
+
+@admin.command()
+def create_organization(
+    slug: Annotated[str, typer.Argument(help="Short name for addresses: lower-case letters, digits, '-'.")],
+    name: Annotated[str, typer.Option(help="Name for people.")] = "",
+    enabled: Annotated[bool, typer.Option(help="Whether GPU workloads may be used.")] = True,
+) -> None:
+    """Create an organization. The first one owns the servers without a pool label."""
+
+    async def work() -> None:
+        made = await administer.create_organization(slug, name, SystemClock().now(), enabled=enabled)
+        owns = "; servers without a pool label are its own" if made.is_default else ""
+        _out.print(f"organization {made.slug} {made.id}{owns}", soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def enable(slug: str) -> None:
+    """Let an organization use GPU workloads."""
+    _on_database(lambda: administer.set_gpu_workloads_enabled(slug, SystemClock().now(), enabled=True))
+
+
+@admin.command()
+def disable(slug: str) -> None:
+    """Stop an organization from using GPU workloads; what runs goes on."""
+    _on_database(lambda: administer.set_gpu_workloads_enabled(slug, SystemClock().now(), enabled=False))
+
+
+@admin.command()
+def create_user(
+    email: str,
+    organization: Annotated[str, typer.Option(help="Slug of the organization.")],
+    role: Annotated[Role, typer.Option(help="What the person is there.")] = Role.MEMBER,
+    password: Annotated[
+        str, typer.Option(help="At least 12 characters.", prompt=True, hide_input=True, envvar="GPUYARD_NEW_PASSWORD")
+    ] = "",
+) -> None:
+    """Create a person, or give one that exists a role in another organization."""
+    if len(password) < _SHORTEST_PASSWORD:
+        _fail(f"gpuyard: a password must have at least {_SHORTEST_PASSWORD} characters; this one has {len(password)}")
+
+    async def work() -> None:
+        hashed = await hash_password(password)
+        user_id = await administer.create_user(email, hashed, organization, role, SystemClock().now())
+        _out.print(f"user {email} {user_id} is {role} of {organization}", soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def create_project(organization: str, slug: str, name: str = "") -> None:
+    """Create a project in an organization."""
+
+    async def work() -> None:
+        made = await administer.create_project(organization, slug, name, SystemClock().now())
+        _out.print(f"project {made.slug} {made.id}", soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def create_token(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    user: Annotated[str, typer.Option(help="Address of the person it acts for.")] = "",
+    organization: Annotated[str, typer.Option(help="For a service's token: the organization.")] = "",
+    role: Annotated[Role, typer.Option(help="For a service's token: its role.")] = Role.ADMIN,
+    scope: Annotated[list[Scope] | None, typer.Option(help="What it may be used for; all unless named.")] = None,
+    days: Annotated[int, typer.Option(min=0, help="Days until it expires; 0: never.")] = 0,
+) -> None:
+    """Create an API token and print it, once. Give --user or --organization."""
+    if bool(user) == bool(organization):
+        _fail("gpuyard: give either --user for a person's token or --organization for a service's")
+
+    async def work() -> None:
+        token, now = new_token(), SystemClock().now()
+        secret, expires = hash_token(token), now + timedelta(days=days) if days else None
+        if user:
+            await administer.create_person_token(user, secret, name, scope or (), now, expires)
+        else:
+            await administer.create_service_token(organization, role, secret, name, scope or (), now, expires)
+        _out.print(token, soft_wrap=True, highlight=False)
+
+    _on_database(work)

@@ -1,0 +1,85 @@
+"""What an API server answered, or failed to, as one of the port's errors. The only place where that is decided.
+
+Called by `transport`. The words of a Kubernetes Status are kept, cut to length; the body of anything else (a proxy's
+page) is not repeated to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import aiohttp
+import orjson
+
+from app.cluster.port import ClusterError, ConflictError, GoneError, RefusedError, UnavailableError
+
+MAX_MESSAGE = 500
+MAX_RETRY_AFTER = 300.0
+
+_UNAUTHORIZED, _NOT_FOUND, _TIMEOUT, _CONFLICT, _GONE, _TOO_MANY, _SERVER = 401, 404, 408, 409, 410, 429, 500
+_BAD_GATEWAYS = frozenset({301, 302, 303, 307, 308})
+
+
+def error_of(code: int, body: object, headers: Mapping[str, str]) -> ClusterError:
+    """`code` is the HTTP status, or the one inside an ERROR event; `body` the decoded Status where there is one."""
+    status: Mapping[str, Any] = body if isinstance(body, dict) and body.get("kind") == "Status" else {}
+    reason = str(status.get("reason") or "")
+    message = _worded(code, reason, str(status.get("message") or ""))
+    if code == _GONE:
+        return GoneError(message)
+    if code == _CONFLICT:
+        return ConflictError(message)
+    # 401 is about us and not about the request; a 404 without a Status comes from something in between.
+    no_verdict = code in (_UNAUTHORIZED, _TIMEOUT, _TOO_MANY) or code >= _SERVER or code in _BAD_GATEWAYS
+    if no_verdict or (code == _NOT_FOUND and not status):
+        return UnavailableError(message, _retry_after(status, headers), code)
+    return RefusedError(code, reason, message)
+
+
+def decoded(body: bytes) -> Any:
+    """The JSON of a successful answer."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise UnavailableError("the cluster's API answered with something that isn't JSON") from None
+
+
+def decoded_or_none(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+@contextmanager
+def transport_errors() -> Generator[None, None, None]:
+    """Everything that goes wrong before there is an answer."""
+    try:
+        yield
+    except TimeoutError:
+        raise UnavailableError("the cluster's API did not answer in time") from None
+    except (aiohttp.ClientError, OSError) as error:
+        words = str(error) or type(error).__name__
+        raise UnavailableError(f"the cluster's API can't be reached: {_cut(words)}") from error
+
+
+def _worded(code: int, reason: str, message: str) -> str:
+    return _cut(": ".join(part for part in (f"{code} {reason}".strip(), message) if part))
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+
+
+def _retry_after(status: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+    """Seconds from the header, else from the Status. The HTTP date form isn't used by Kubernetes."""
+    details = status.get("details")
+    given = headers.get("Retry-After") or (details.get("retryAfterSeconds") if isinstance(details, dict) else None)
+    try:
+        seconds = float(str(given))
+    except ValueError:
+        return None
+    return min(seconds, MAX_RETRY_AFTER) if seconds >= 0 else None

@@ -1,0 +1,253 @@
+"""The port over a Kubernetes API, or over anything that speaks as one. Made in `main`, once per cluster.
+
+Every call is idempotent and repeated a few times when there was no verdict; what lasts longer is the caller's to wait
+for. Left out: the loops around list and watch (`watches`) and any memory of what was seen (`projection`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import stamina
+
+from app.cluster import labels
+from app.cluster.connection import Connection, ConnectionSettings
+from app.cluster.lines import split_lines
+from app.cluster.manifest import ManifestSettings, build_job
+from app.cluster.observer import Observer
+from app.cluster.permissions import missing_permissions
+from app.cluster.port import (
+    ClusterPort,
+    ConflictError,
+    JobSpec,
+    Kind,
+    Listing,
+    LogRange,
+    Observed,
+    RefusedError,
+    UnavailableError,
+    WatchEvent,
+)
+from app.cluster.projection import choose_pod
+from app.cluster.transport import STRATEGIC_MERGE, Request, Transport, limits
+from app.cluster.watch_events import read_event
+from app.domain.observed import ObservedJob, ObservedPod
+
+LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
+FOLLOW_SECONDS = 3600.0
+LIST_SECONDS = 60.0
+_NOT_FOUND, _INVALID = 404, 422
+
+
+@dataclass(frozen=True)
+class PortSettings:
+    """`watch_seconds`: after which the server ends a watch; `quiet_seconds`: how long one may say nothing, bookmarks
+    come every minute.
+    """
+
+    namespace: str
+    observer: Observer = field(default_factory=Observer)
+    manifest: ManifestSettings = field(default_factory=ManifestSettings)
+    page_size: int = 500
+    watch_seconds: int = 240
+    quiet_seconds: float = 90.0
+
+
+def _when_to_repeat(error: Exception) -> bool | float:
+    if not isinstance(error, UnavailableError):
+        return False
+    if error.retry_after is None:
+        return True
+    return error.retry_after if error.retry_after <= LONGEST_WAIT else False
+
+
+_repeat = stamina.AsyncRetryingCaller(attempts=3, timeout=30.0, wait_max=2.0, wait_jitter=0.3).on(_when_to_repeat)
+
+
+class KubernetesPort(ClusterPort):
+    def __init__(self, transport: Transport, settings: PortSettings) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._observer = settings.observer
+        self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
+        self._pods = f"/api/v1/namespaces/{settings.namespace}/pods"
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def create_job(self, spec: JobSpec) -> ObservedJob:
+        return await _repeat(self._create_job, spec, build_job(spec, self._settings.manifest))
+
+    async def delete_job(self, name: str, uid: str) -> None:
+        with _absent_is_fine():
+            await self._delete(f"{self._jobs}/{name}", uid, {"propagationPolicy": "Background"})
+
+    async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+        # The Job first: it never knows of a pod that is not to be seen afterwards.
+        job = await _repeat(self._get_job, job_name)
+        return job, choose_pod(await _repeat(self._pods_of, job_name))
+
+    async def limit_run(self, pod: ObservedPod, seconds: int) -> None:
+        try:
+            with _absent_is_fine():
+                await self._patch_pod(pod, {"spec": {"activeDeadlineSeconds": seconds}})
+        except RefusedError as error:
+            is_lower_already = error.status == _INVALID and "previous value" in error.message
+            if not is_lower_already:
+                raise
+
+    async def release_pod(self, pod: ObservedPod) -> None:
+        with _absent_is_fine():
+            await self._patch_pod(pod, {"metadata": {"$deleteFromPrimitiveList/finalizers": [labels.FINALIZER]}})
+
+    async def delete_pod(self, pod: ObservedPod) -> None:
+        with _absent_is_fine():
+            await self._delete(self._pod_path(pod), pod.uid, {})
+
+    async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
+        query: dict[str, str | int] = {"container": labels.CONTAINER}
+        query |= {"tailLines": part.tail_lines} if part.tail_lines is not None else {}
+        query |= {"sinceTime": _rfc3339(part.since)} if part.since else {}
+        query |= {"follow": "true"} if part.follow else {}
+        query |= {"timestamps": "true"} if part.timestamps else {}
+        within = limits(FOLLOW_SECONDS if part.follow else LIST_SECONDS)
+        request = Request("GET", f"{self._pod_path(pod)}/log", query, limits=within)
+        async with aclosing(self._transport.stream(request, quiet_is_end=part.follow)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def list_all(self, kind: Kind) -> Listing:
+        path, query = self._collection(kind)
+        query |= {"limit": self._settings.page_size}
+        items: list[Observed] = []
+        skipped = 0
+        while True:
+            page = await _repeat(self._transport.call, Request("GET", path, query, limits=limits(LIST_SECONDS)))
+            raws, metadata = page.get("items") or [], page.get("metadata") or {}
+            understood = [item for raw in raws if (item := self._observer.observe(kind, raw))]
+            items += understood
+            skipped += len(raws) - len(understood)
+            if not (position := metadata.get("continue")):
+                return Listing(tuple(items), _resource_version(metadata), skipped)
+            query |= {"continue": position}
+
+    async def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
+        path, query = self._collection(kind)
+        # Spread, so that all watches of all replicas don't end and start together.
+        seconds = int(self._settings.watch_seconds * random.uniform(0.8, 1.2))  # noqa: S311
+        query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
+        query |= {"resourceVersion": resource_version}
+        request = Request("GET", path, query, limits=limits(seconds + 30, self._settings.quiet_seconds))
+        stream = self._transport.stream(request, quiet_is_end=True)
+        async with aclosing(stream) as chunks, aclosing(split_lines(chunks)) as lines:
+            async for line in lines:
+                yield read_event(line, kind, self._observer)
+
+    async def create_namespace(self) -> None:
+        """Make the namespace of our Jobs unless it is there: a set-up step, beyond what the service itself needs."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._settings.namespace}}
+        with suppress(ConflictError):
+            await _repeat(self._transport.call, Request("POST", "/api/v1/namespaces", body=body))
+
+    async def check(self) -> tuple[str, ...]:
+        await _repeat(self._transport.call, Request("GET", "/version"))
+        return await missing_permissions(self._transport, self._settings.namespace)
+
+    async def _create_job(self, spec: JobSpec, manifest: dict[str, Any]) -> ObservedJob:
+        try:
+            answer = await self._transport.call(Request("POST", self._jobs, body=manifest))
+        except ConflictError:
+            return await self._own_job(spec)
+        except RefusedError as error:
+            if error.status == _NOT_FOUND:  # the namespace: the installation's fault, not this Job's
+                raise UnavailableError(error.message) from error
+            raise
+        return self._understood_job(answer)
+
+    async def _own_job(self, spec: JobSpec) -> ObservedJob:
+        """The Job that has the name already, when it is this attempt's: an earlier try of ours got through."""
+        job = await self._get_job(spec.job_name)
+        if job is None:
+            raise UnavailableError(f"job {spec.job_name} could not be created, nor is there one of that name")
+        if (job.workload_id, job.attempt) != (str(spec.workload_id), spec.attempt):
+            raise ConflictError(f"job {spec.job_name} exists and isn't attempt {spec.attempt} of {spec.workload_id}")
+        return job
+
+    async def _get_job(self, name: str) -> ObservedJob | None:
+        try:
+            answer = await self._transport.call(Request("GET", f"{self._jobs}/{name}"))
+        except RefusedError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+        return self._understood_job(answer)
+
+    def _understood_job(self, raw: object) -> ObservedJob:
+        if job := self._observer.job(raw):
+            return job
+        raise UnavailableError("the cluster's API answered with a Job that can't be understood")
+
+    async def _pods_of(self, job_name: str) -> list[ObservedPod]:
+        selector = f"{labels.OURS},{labels.JOB_NAME}={job_name}"
+        answer = await self._transport.call(Request("GET", self._pods, {"labelSelector": selector}))
+        raws = answer.get("items") or []
+        pods = [pod for raw in raws if (pod := self._observer.pod(raw))]
+        if len(pods) < len(raws):  # saying "absent" of what is there would end a workload
+            raise UnavailableError("the cluster's API answered with a pod that can't be understood")
+        return pods
+
+    async def _delete(self, path: str, uid: str, options: dict[str, str]) -> None:
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, **options}
+        await _repeat(self._transport.call, Request("DELETE", path, body=body))
+
+    async def _patch_pod(self, pod: ObservedPod, change: dict[str, Any]) -> None:
+        body = {**change, "metadata": {"uid": pod.uid, **change.get("metadata", {})}}
+        request = Request("PATCH", self._pod_path(pod), body=body, content_type=STRATEGIC_MERGE)
+        try:
+            await _repeat(self._transport.call, request)
+        except RefusedError as error:
+            # The uid in the patch is there to fail for another pod of that name: it can't be changed.
+            if error.status == _INVALID and "metadata.uid" in error.message:
+                raise ConflictError(f"pod {pod.name} is another one now") from error
+            raise
+
+    def _pod_path(self, pod: ObservedPod) -> str:
+        return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+    def _collection(self, kind: Kind) -> tuple[str, dict[str, str | int]]:
+        match kind:
+            case Kind.NODES:
+                return "/api/v1/nodes", {}
+            case Kind.PODS:
+                return "/api/v1/pods", {}
+            case Kind.JOBS:
+                return self._jobs, {"labelSelector": labels.OURS}
+
+
+@contextmanager
+def _absent_is_fine() -> Generator[None, None, None]:
+    try:
+        yield
+    except RefusedError as error:
+        if error.status != _NOT_FOUND:
+            raise
+
+
+def _resource_version(metadata: dict[str, Any]) -> str:
+    if isinstance(found := metadata.get("resourceVersion"), str) and found:
+        return found
+    raise UnavailableError("the cluster's API answered with a list without a resourceVersion")
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def open_port(connection: ConnectionSettings, settings: PortSettings) -> KubernetesPort:
+    """The adapter for one cluster. Nothing is sent, and no file is read, before its first call."""
+    return KubernetesPort(Transport(Connection(connection)), settings)

@@ -1,0 +1,42 @@
+"""Names that GPUYard writes into the cluster, and what can be read back from them.
+
+Used by the manifest builder, the observer and the adapter. They are a contract with running clusters: a release that
+renames one no longer finds the Jobs of the release before it.
+"""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from app.domain.workload import JOB_PREFIX
+
+WORKLOAD = "gpuyard.dev/workload"
+ATTEMPT = "gpuyard.dev/attempt"
+ORGANIZATION = "gpuyard.dev/organization"
+PROJECT = "gpuyard.dev/project"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGER = "gpuyard"
+OURS = f"{MANAGED_BY}={MANAGER}"  # the selector of everything we made
+
+FINALIZER = "gpuyard.dev/recorded"
+CONTAINER = "workload"
+JOB_NAME = "batch.kubernetes.io/job-name"  # put on pods by the Job controller
+
+MAX_LABEL_VALUE = 63
+_NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
+_JOB_NAME = re.compile(rf"{JOB_PREFIX}-([0-9a-f]{{32}})-[0-9]+")
+
+
+def label_value(text: str) -> str:
+    """`text` as a label value: what a value may not hold becomes a dash, the ends are trimmed; it may come out empty.
+
+    Labels are for people who look at the cluster with kubectl; nothing is read back from a value cut like this.
+    """
+    return _NOT_IN_LABEL.sub("-", text)[:MAX_LABEL_VALUE].strip("-._")
+
+
+def workload_of(job_name: str) -> str | None:
+    """The workload id inside one of our Job names, or None for another's."""
+    found = _JOB_NAME.fullmatch(job_name)
+    return str(UUID(found[1])) if found else None

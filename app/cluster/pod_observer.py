@@ -1,0 +1,100 @@
+"""A Pod's JSON → ObservedPod. The larger half of `observer`, its only caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.cluster import labels
+from app.cluster.fields import Json, MalformedError, condition, mapping, moment, needed, objects, text, whole
+from app.cluster.requests import pod_requests
+from app.domain.observed import ObservedPod, Terminated
+
+
+def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
+    metadata, spec, status = mapping(raw, "metadata"), mapping(raw, "spec"), mapping(raw, "status")
+    requests = pod_requests(spec)
+    return ObservedPod(
+        uid=needed(metadata, "uid"),
+        name=needed(metadata, "name"),
+        namespace=needed(metadata, "namespace"),
+        job_name=_job_name(mapping(metadata, "labels")),
+        node=text(spec, "nodeName"),
+        phase=text(status, "phase"),
+        reason=text(status, "reason"),
+        message=text(status, "message"),
+        disruption=text(condition(status, "DisruptionTarget"), "reason"),
+        scheduling_message=_scheduling_message(status),
+        pod_started_at=moment(status, "startTime"),
+        deletion_requested_at=_deletion_requested_at(metadata),
+        run_limit_seconds=whole(spec, "activeDeadlineSeconds"),
+        is_held=labels.FINALIZER in (metadata.get("finalizers") or ()),
+        gpus=_gpus(status, is_gpu),
+        gpu_requests=tuple(sorted((name, count) for name, count in requests.items() if count and is_gpu(name))),
+        cpu_millis=requests.get("cpu", 0),
+        memory_bytes=requests.get("memory", 0),
+        **_container(status),
+    )
+
+
+def _job_name(marks: Json) -> str:
+    """Of our own pods only: a stranger's pod is capacity in use and nothing else."""
+    return text(marks, labels.JOB_NAME) if marks.get(labels.MANAGED_BY) == labels.MANAGER else ""
+
+
+def _container(status: Json) -> dict[str, Any]:
+    """What the workload's container does: it waits, runs or has ended. Sidecars of the cluster's owner don't count."""
+    ours = (c for c in objects(status, "containerStatuses") if c.get("name") == labels.CONTAINER)
+    state = mapping(next(ours, {}), "state")
+    waiting, ended = mapping(state, "waiting"), mapping(state, "terminated")
+    return {
+        "waiting_reason": text(waiting, "reason"),
+        "waiting_message": text(waiting, "message"),
+        "running_since": moment(mapping(state, "running"), "startedAt"),
+        "terminated": _terminated(ended) if ended else None,
+    }
+
+
+def _terminated(ended: Json) -> Terminated:
+    code = whole(ended, "exitCode")
+    if code is None:
+        raise MalformedError("an ended container has no exit code")  # never taken for 0
+    return Terminated(
+        exit_code=code,
+        reason=text(ended, "reason"),
+        message=text(ended, "message"),
+        started_at=_real(moment(ended, "startedAt")),
+        finished_at=_real(moment(ended, "finishedAt")),
+    )
+
+
+def _real(stamp: datetime | None) -> datetime | None:
+    """The runtime writes 1970 for what never happened: the start of a container that could not be started."""
+    return stamp if stamp and stamp.timestamp() > 0 else None
+
+
+def _scheduling_message(status: Json) -> str:
+    scheduled = next((c for c in objects(status, "conditions") if c.get("type") == "PodScheduled"), {})
+    return text(scheduled, "message") if scheduled.get("status") == "False" else ""
+
+
+def _deletion_requested_at(metadata: Json) -> datetime | None:
+    """The moment of the delete by the cluster's clock: the stamp itself is when the grace time ends."""
+    ends = moment(metadata, "deletionTimestamp")
+    return ends and ends - timedelta(seconds=whole(metadata, "deletionGracePeriodSeconds") or 0)
+
+
+def _gpus(status: Json, is_gpu: Callable[[str], bool]) -> tuple[str, ...]:
+    """The devices' ids as the device plugin knows them; a shared device is listed as `<id>::<replica>`.
+
+    Sorted, since the kubelet lists the same devices in another order each time.
+    """
+    resources = (
+        resource
+        for container in objects(status, "containerStatuses")
+        for resource in objects(container, "allocatedResourcesStatus")
+        if is_gpu(text(resource, "name"))
+    )
+    ids = (text(d, "resourceID").partition("::")[0] for r in resources for d in objects(r, "resources"))
+    return tuple(sorted({found for found in ids if found}))

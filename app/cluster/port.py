@@ -1,0 +1,176 @@
+"""The cluster in our words: ten verbs, the values they take and give, and the ways they fail.
+
+Reconcilers and the watch loops know this module and nothing of Kubernetes; `kubernetes_port` implements it. Every verb
+may be repeated: a Job is created under a name derived from its workload and attempt, a thing that is already gone is
+deleted. A verb raises one of four errors, and retry or give up is decided by that type:
+
+ClusterError
+├── UnavailableError  no verdict: unreachable, overloaded, failing, or our credentials aren't accepted; try again later
+├── RefusedError      a verdict on this very request; the same request will be refused again
+├── ConflictError     the name belongs to something that isn't ours, or the uid is another's
+└── GoneError         the position to continue from is no longer held; list again
+
+Left out: anything about namespaces, which the adapter fixes, and about typed Kubernetes models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
+
+
+class ClusterError(Exception):
+    """Base of everything a verb raises. `message` is one line, short enough for a log and for an operator's page."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class UnavailableError(ClusterError):
+    """`retry_after` is the wait that the server asked for, `status` its HTTP status; None where there was none."""
+
+    def __init__(self, message: str, retry_after: float | None = None, status: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.status = status
+
+
+class RefusedError(ClusterError):
+    """`status` is the HTTP status, `reason` Kubernetes' word for it (NotFound, Forbidden, Invalid, …)."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class ConflictError(ClusterError):
+    pass
+
+
+class GoneError(ClusterError):
+    pass
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One attempt as the cluster is asked to run it. The manifest adds what is the same for every Job."""
+
+    job_name: str
+    workload_id: UUID
+    attempt: int
+    organization: str
+    image: str
+    cpu_millis: int
+    memory_bytes: int
+    gpu_count: int
+    gpu_resource: str
+    server: str
+    run_limit_seconds: int
+    start_limit_seconds: int
+    project: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env_vars: tuple[tuple[str, str], ...] = ()
+
+
+class Kind(StrEnum):
+    """What can be listed and watched: every node, every pod of every namespace, our own Jobs."""
+
+    NODES = "nodes"
+    PODS = "pods"
+    JOBS = "jobs"
+
+
+Observed = ObservedNode | ObservedPod | ObservedJob
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All objects of a kind at one moment. `skipped` counts those that could not be understood."""
+
+    items: tuple[Observed, ...]
+    resource_version: str
+    skipped: int = 0
+
+
+class EventKind(StrEnum):
+    CHANGED = "changed"  # added or modified
+    DELETED = "deleted"
+    BOOKMARK = "bookmark"
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    """One step of a watch. `resource_version` is where to continue from after it.
+
+    `item` is None for a bookmark and for an object that could not be understood; a deleted item is its last state.
+    """
+
+    kind: EventKind
+    resource_version: str
+    item: Observed | None = None
+
+
+@dataclass(frozen=True)
+class LogRange:
+    """Which part of a log: the last `tail_lines`, or from `since` on. `follow`: to its end, at most an hour.
+
+    With `timestamps` each line starts with its RFC 3339 time and a space, so that a follower can continue after it.
+    """
+
+    tail_lines: int | None = None
+    since: datetime | None = None
+    follow: bool = False
+    timestamps: bool = False
+
+
+class ClusterPort(Protocol):
+    """What the app asks of a cluster."""
+
+    async def create_job(self, spec: JobSpec) -> ObservedJob:
+        """Create the Job, or find that this attempt's Job exists already. ConflictError when the name is another's."""
+        ...
+
+    async def delete_job(self, name: str, uid: str) -> None:
+        """Delete the Job and, in the background, its pods. Absent is success, another uid ConflictError."""
+        ...
+
+    async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+        """The Job and its pod as they are now, read from the API and not from a cache. None means absent."""
+        ...
+
+    async def limit_run(self, pod: ObservedPod, seconds: int) -> None:
+        """Let the cluster end the pod `seconds` after the pod's own start. A lower limit, or no pod, is success."""
+        ...
+
+    async def release_pod(self, pod: ObservedPod) -> None:
+        """Take our hold off the pod, so that the cluster may drop it. An absent pod is success."""
+        ...
+
+    async def delete_pod(self, pod: ObservedPod) -> None:
+        """Delete the pod, with its grace time. An absent pod is success, another uid ConflictError."""
+        ...
+
+    def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
+        """The workload's output in pieces of any size. RefusedError while there is no container or no longer a log."""
+        ...
+
+    async def list_all(self, kind: Kind) -> Listing:
+        """Every object of a kind, however many pages it takes."""
+        ...
+
+    def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
+        """Changes after `resource_version`. Ends when the server ends it, which is normal; GoneError: list again."""
+        ...
+
+    async def check(self) -> tuple[str, ...]:
+        """Sentences on what is missing for work: permissions, the namespace. UnavailableError when nobody answers."""
+        ...

@@ -1,0 +1,217 @@
+"""The cluster as it was last seen: nodes, pods that hold capacity, our Jobs and their pods.
+
+Written by the watch loops (`watches`) and, after a create, by the reconciler; read by placement and reconcilers, all on
+one event loop, so nothing here awaits. It may be behind the cluster: an absence that something is decided on must be
+confirmed with `ClusterPort.find`. Of strangers' pods only those are kept that hold capacity of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from app.cluster.labels import workload_of
+from app.cluster.port import Kind, Observed
+from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_MAX_FORGOTTEN = 1000
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something looks different now. `name` is the object's; `workload_id` is None for what isn't ours.
+
+    An empty `name` says that the kind has been listed for the first time.
+    """
+
+    kind: Kind
+    name: str
+    workload_id: str | None = None
+    affects_capacity: bool = False
+
+
+@dataclass
+class WatchHealth:
+    """How one watch loop fares. Times are of the clock that the loop was given, None before the first."""
+
+    synced: bool = False
+    last_event_at: float | None = None
+    last_error: str = ""
+    failures: int = 0  # in a row, until something works again
+    skipped: int = 0  # objects that could not be understood
+
+
+def holds_capacity(pod: ObservedPod) -> bool:
+    """By phase alone, as the scheduler counts: a pod that is being deleted still holds what it has."""
+    return bool(pod.node) and pod.phase not in ("Succeeded", "Failed")
+
+
+def choose_pod(pods: Iterable[ObservedPod]) -> ObservedPod | None:
+    """Of an attempt's pods the one that counts, in whatever order they come: one that isn't over, else the newest."""
+    return max(pods, key=lambda pod: (not pod.is_over, pod.pod_started_at or _LONG_AGO, pod.uid), default=None)
+
+
+@dataclass
+class Projection:
+    """`namespace` is where our Jobs live: a pod elsewhere isn't ours, whatever its labels say."""
+
+    namespace: str
+    changed: Callable[[Change], None] = lambda _: None
+    health: dict[Kind, WatchHealth] = field(default_factory=lambda: {kind: WatchHealth() for kind in Kind})
+    _nodes: dict[str, ObservedNode] = field(default_factory=dict)
+    _pods: dict[str, ObservedPod] = field(default_factory=dict)
+    _bound: dict[str, ObservedPod] = field(default_factory=dict)
+    _pods_of_job: dict[str, set[str]] = field(default_factory=dict)
+    _jobs: dict[str, ObservedJob] = field(default_factory=dict)
+    _written: set[str] = field(default_factory=set)  # uids of Jobs we know from our own create only
+    _forgotten: dict[str, None] = field(default_factory=dict)  # uids of Jobs seen deleted, the last ones
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind was listed once. Before that, an absence here means nothing at all."""
+        return all(health.synced for health in self.health.values())
+
+    @property
+    def nodes(self) -> Mapping[str, ObservedNode]:
+        return self._nodes
+
+    def observe(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+        pods = (self._pods[uid] for uid in self._pods_of_job.get(job_name, ()))
+        return self._jobs.get(job_name), choose_pod(pods)
+
+    def bound_pods(self) -> Iterable[ObservedPod]:
+        """Every pod that holds capacity of a node, ours or not."""
+        return self._bound.values()
+
+    def our_pods(self) -> Iterable[ObservedPod]:
+        """Every pod of our Jobs, ended ones included."""
+        return (self._pods[uid] for uids in self._pods_of_job.values() for uid in uids)
+
+    def our_jobs(self) -> Iterable[ObservedJob]:
+        return self._jobs.values()
+
+    def remember_job(self, job: ObservedJob) -> None:
+        """Note a Job that was just created, so that nobody misses it before the watch tells of it."""
+        known = self._jobs.get(job.name)
+        if job.uid in self._forgotten or (known and known.uid == job.uid):
+            return
+        self._jobs[job.name] = job
+        self._written.add(job.uid)
+
+    def begin_list(self, kind: Kind) -> None:
+        """Call before a listing of `kind` is asked for: it can't know what is created from now on."""
+        if kind is Kind.JOBS:
+            self._written.clear()
+
+    def replace(self, kind: Kind, items: Iterable[Observed]) -> None:
+        """Take over a complete listing: what it lacks is gone, except a Job that was created meanwhile."""
+        kept: set[str] = set()
+        for item in items:
+            self.put(item)
+            kept.add(_key(item))
+        for known in [item for key, item in self._of(kind).items() if key not in kept]:
+            if known.uid not in self._written:
+                self.drop(known)
+
+    def put(self, item: Observed) -> None:
+        """Take over the present state of one object."""
+        match item:
+            case ObservedNode():
+                self._put_node(item)
+            case ObservedPod():
+                self._put_pod(item)
+            case ObservedJob():
+                self._put_job(item)
+
+    def drop(self, item: Observed) -> None:
+        """One object is gone."""
+        match item:
+            case ObservedNode():
+                if self._nodes.pop(item.name, None):
+                    self.changed(Change(Kind.NODES, item.name, affects_capacity=True))
+            case ObservedPod():
+                if known := self._forget_pod(item.uid):
+                    self._tell_pod(known, None)
+            case ObservedJob():
+                self._drop_job(item)
+
+    def _of(self, kind: Kind) -> Mapping[str, Observed]:
+        of_kind: dict[Kind, Mapping[str, Observed]] = {
+            Kind.NODES: self._nodes,
+            Kind.PODS: self._pods,
+            Kind.JOBS: self._jobs,
+        }
+        return of_kind[kind]
+
+    def _put_node(self, node: ObservedNode) -> None:
+        if self._nodes.get(node.name) != node:
+            self._nodes[node.name] = node
+            self.changed(Change(Kind.NODES, node.name, affects_capacity=True))
+
+    def _put_job(self, job: ObservedJob) -> None:
+        known = self._jobs.get(job.name)
+        if known and known.uid != job.uid and known.uid in self._written:
+            return  # news of an earlier Job of that name; ours of the same name is younger
+        self._written.discard(job.uid)
+        if known != job:
+            self._jobs[job.name] = job
+            self.changed(Change(Kind.JOBS, job.name, workload_of(job.name)))
+
+    def _drop_job(self, job: ObservedJob) -> None:
+        self._forgotten[job.uid] = None
+        if len(self._forgotten) > _MAX_FORGOTTEN:
+            del self._forgotten[next(iter(self._forgotten))]
+        known = self._jobs.get(job.name)
+        if known and known.uid == job.uid:
+            del self._jobs[job.name]
+            self._written.discard(job.uid)
+            self.changed(Change(Kind.JOBS, job.name, workload_of(job.name)))
+
+    def _put_pod(self, pod: ObservedPod) -> None:
+        known = self._pods.get(pod.uid)
+        if known == pod:
+            return
+        self._forget_pod(pod.uid)
+        holds, ours = holds_capacity(pod), self._is_ours(pod)
+        if holds or ours:
+            self._pods[pod.uid] = pod
+        if holds:
+            self._bound[pod.uid] = pod
+        if ours:
+            self._pods_of_job.setdefault(pod.job_name, set()).add(pod.uid)
+        self._tell_pod(known, pod)
+
+    def _forget_pod(self, uid: str) -> ObservedPod | None:
+        pod = self._pods.pop(uid, None)
+        self._bound.pop(uid, None)
+        if pod and (siblings := self._pods_of_job.get(pod.job_name)):
+            siblings.discard(uid)
+            if not siblings:
+                del self._pods_of_job[pod.job_name]
+        return pod
+
+    def _is_ours(self, pod: ObservedPod) -> bool:
+        return bool(pod.job_name) and pod.namespace == self.namespace
+
+    def _tell_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        """Of strangers' pods only what they take matters to anybody."""
+        pod = new or old
+        if pod is None:
+            return
+        affects_capacity = _footprint(old) != _footprint(new)
+        ours = self._is_ours(pod)
+        if ours or affects_capacity:
+            self.changed(Change(Kind.PODS, pod.name, workload_of(pod.job_name) if ours else None, affects_capacity))
+
+
+def _key(item: Observed) -> str:
+    return item.uid if isinstance(item, ObservedPod) else item.name
+
+
+def _footprint(pod: ObservedPod | None) -> tuple[object, ...] | None:
+    """What the pod takes of which node; None where it takes nothing."""
+    if pod is None or not holds_capacity(pod):
+        return None
+    return pod.node, pod.gpu_requests, pod.cpu_millis, pod.memory_bytes

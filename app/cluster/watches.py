@@ -1,0 +1,137 @@
+"""The three loops that keep the projection up to date: list, then watch from there, for ever.
+
+Started once per cluster by `main`. A watch that ends or breaks is resumed from the last version it told of. When that
+version is no longer held, or something came that was no event, the kind is listed again and compared, so that what was
+missed shows as changes. Nothing ends a loop but its cancellation: it waits longer and longer, `WatchHealth` turns bad
+and says why, and the log gets one line when trouble starts and one when it is over.
+
+The client library's own watch is left out: it gives up on errors, resumes without a pause and never lists again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Never
+
+import structlog
+
+from app.cluster.backoff import Backoff
+from app.cluster.port import ClusterError, ClusterPort, EventKind, Kind, UnavailableError, WatchEvent
+from app.cluster.projection import Change, Projection, WatchHealth
+
+log = structlog.get_logger(__name__)
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+LASTING_SECONDS = 10.0
+
+
+async def run_watches(
+    port: ClusterPort,
+    projection: Projection,
+    clock: Clock,
+    changed: Callable[[Change], None],
+    *,
+    sleep: Sleep = asyncio.sleep,
+) -> Never:
+    """Run until cancelled. `clock` counts seconds, as time.monotonic does; `changed` is told what looks different."""
+    projection.changed = changed
+    async with asyncio.TaskGroup() as loops:
+        for kind in Kind:
+            loops.create_task(WatchLoop(kind, port, projection, clock, sleep).run(), name=f"watch {kind}")
+    raise AssertionError("a watch loop has ended")
+
+
+@dataclass
+class WatchLoop:
+    kind: Kind
+    port: ClusterPort
+    projection: Projection
+    clock: Clock
+    sleep: Sleep
+    backoff: Backoff = field(default_factory=Backoff)
+    _position: str = ""  # empty: unknown, list first
+
+    async def run(self) -> Never:
+        while True:
+            wait = await self._step()
+            if wait:
+                await self.sleep(wait)
+
+    async def _step(self) -> float:
+        """List when needed, then watch until it ends. Returns how long to wait before the next."""
+        try:
+            if not self._position:
+                await self._list()
+            made_progress = await self._watch()
+        except UnavailableError as error:
+            return self._failed(error.message, error.retry_after or 0.0)
+        except ClusterError as error:
+            self._position = ""
+            return self._failed(error.message)
+        except Exception as error:  # the loop's edge: a defect, ours or a listener's, must not blind the app for good
+            self._position = ""
+            if not self._health.failures:
+                log.exception("cluster.watch.defect", kind=self.kind)
+            return self._failed(f"{type(error).__name__}: {error}")
+        if not made_progress:  # a server that ends every watch at once would otherwise be asked without a pause
+            return self.backoff.next()
+        self.backoff.reset()
+        return 0.0
+
+    async def _list(self) -> None:
+        self.projection.begin_list(self.kind)
+        listing = await self.port.list_all(self.kind)
+        self.projection.replace(self.kind, listing.items)
+        self._position = listing.resource_version
+        self._health.skipped += listing.skipped
+        self._health.last_event_at = self.clock()
+        if not self._health.synced:
+            self._health.synced = True
+            self.projection.changed(Change(self.kind, "", affects_capacity=True))  # even of nothing: it is known now
+
+    async def _watch(self) -> bool:
+        """Whether it was of use: it brought an event or a bookmark, or at least it lasted."""
+        started, events_seen = self.clock(), 0
+        async with aclosing(self.port.watch(self.kind, self._position)) as events:
+            async for event in events:
+                self._take(event)
+                self._position = event.resource_version
+                self._works()
+                events_seen += 1
+        self._works()
+        return events_seen > 0 or self.clock() - started > LASTING_SECONDS
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.kind is EventKind.BOOKMARK:
+            return
+        if event.item is None:
+            self._health.skipped += 1
+        elif event.kind is EventKind.DELETED:
+            self.projection.drop(event.item)
+        else:
+            self.projection.put(event.item)
+
+    @property
+    def _health(self) -> WatchHealth:
+        return self.projection.health[self.kind]
+
+    def _works(self) -> None:
+        """Watching works. That a list worked ends no trouble: it is what follows each failed watch."""
+        health = self._health
+        health.last_event_at = self.clock()
+        if health.failures:
+            log.info("cluster.watch.recovered", kind=self.kind, failures=health.failures)
+        health.failures, health.last_error = 0, ""
+
+    def _failed(self, message: str, at_least: float = 0.0) -> float:
+        health = self._health
+        if not health.failures:
+            log.warning("cluster.watch.failed", kind=self.kind, error=message)
+        health.failures += 1
+        health.last_error = message
+        return self.backoff.next(at_least)

@@ -1,0 +1,109 @@
+"""What an operator does at the machine: organizations, people, projects, tokens. For `gpuyard admin` and the demo.
+
+Secrets come in hashed: making and hashing them is `app.auth`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from app.domain.errors import InvalidInputError, NotFoundError
+from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
+from app.store import audit, people
+
+_SLUG = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
+OPERATOR = "operator"
+
+
+async def create_organization(slug: str, name: str, at: datetime, *, enabled: bool = True) -> Organization:
+    """The first organization of an installation owns the servers that carry no pool label."""
+    _check_slug("slug", slug)
+    is_first = not await people.has_default_organization()
+    organization = await people.add_organization(slug, name or slug, enabled=enabled, is_default=is_first, at=at)
+    await _note(at, "create_organization", slug)
+    return organization
+
+
+async def set_gpu_workloads_enabled(slug: str, at: datetime, *, enabled: bool) -> None:
+    if not await people.set_gpu_workloads_enabled(slug, enabled=enabled):
+        raise NotFoundError(f"there is no organization {slug!r}")
+    await _note(at, "enable_gpu_workloads" if enabled else "disable_gpu_workloads", slug)
+
+
+async def create_user(email: str, password_hash: str, slug: str, role: Role, at: datetime) -> UUID:
+    """A person with a role in one organization. A person that exists keeps the password and gets the role as well."""
+    address = email.strip().lower()
+    if not _EMAIL.fullmatch(address):
+        raise InvalidInputError.of("email", f"{email[:80]!r} is not an address such as ada@example.org")
+    organization = await _organization(slug)
+    user = await people.find_user(address) or await people.add_user(address, password_hash, at)
+    await people.set_membership(organization.id, user.id, role, at)
+    await _note(at, "create_user", slug, f"{address} as {role}")
+    return user.id
+
+
+async def create_project(slug: str, project: str, name: str, at: datetime) -> Project:
+    _check_slug("project", project)
+    organization = await _organization(slug)
+    made = await people.add_project(organization.id, project, name or project, at)
+    await _note(at, "create_project", slug, project)
+    return made
+
+
+async def create_person_token(
+    email: str, secret_hash: str, name: str, scopes: Iterable[Scope], at: datetime, expires_at: datetime | None = None
+) -> UUID:
+    """A token that can do what the person may, cut down to `scopes` (all of them when none are named)."""
+    user = await people.find_user(email.strip().lower())
+    if user is None:
+        raise NotFoundError(f"there is no user {email!r}")
+    token = await people.add_token(
+        secret_hash, name, frozenset(scopes) or ALL_SCOPES, at, user_id=user.id, expires_at=expires_at
+    )
+    await _note(at, "create_token", "", f"{name} of {user.email}")
+    return token
+
+
+async def create_service_token(
+    slug: str,
+    role: Role,
+    secret_hash: str,
+    name: str,
+    scopes: Iterable[Scope],
+    at: datetime,
+    expires_at: datetime | None = None,
+) -> UUID:
+    """A token with a role of its own, for a program that is nobody's."""
+    organization = await _organization(slug)
+    token = await people.add_token(
+        secret_hash,
+        name,
+        frozenset(scopes) or ALL_SCOPES,
+        at,
+        organization_id=organization.id,
+        role=role,
+        expires_at=expires_at,
+    )
+    await _note(at, "create_token", slug, f"{name} as {role}")
+    return token
+
+
+async def _organization(slug: str) -> Organization:
+    organization = await people.find_organization(slug)
+    if organization is None:
+        raise NotFoundError(f"there is no organization {slug!r}")
+    return organization
+
+
+def _check_slug(field: str, slug: str) -> None:
+    if not _SLUG.fullmatch(slug):
+        words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+        raise InvalidInputError.of(field, f"{slug[:80]!r} is not a slug: {words}")
+
+
+async def _note(at: datetime, action: str, slug: str, detail: str = "") -> None:
+    await audit.record(at=at, actor=OPERATOR, action=action, organization=slug, outcome="done", detail=detail)

@@ -1,0 +1,70 @@
+"""What every command needs, and the two things every command does first: permission, and noting a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from app.bus import Bus
+from app.clock import Clock
+from app.domain.errors import DomainError
+from app.domain.people import (
+    Organization,
+    Permission,
+    Principal,
+    require,
+    require_ready,
+    unknown_organization,
+)
+from app.domain.submission import Defaults
+from app.store import audit, people, servers
+
+
+@dataclass(frozen=True)
+class CommandContext:
+    clock: Clock
+    bus: Bus
+    defaults: Defaults
+
+
+@dataclass(frozen=True)
+class Access:
+    """An organization that the caller may act in, and its largest server on record as (name, GPUs)."""
+
+    organization: Organization
+    largest_server: tuple[str, int]
+
+
+async def open_organization(principal: Principal, slug: str, permission: Permission) -> Organization:
+    """The organization, if the principal may. Raises NotFoundError or ForbiddenError."""
+    organization = await people.find_organization(slug)
+    if organization is None:
+        raise unknown_organization(slug)
+    require(principal, organization, permission)
+    return organization
+
+
+async def open_gpu_workloads(principal: Principal, slug: str, permission: Permission) -> Access:
+    """The one place of the preconditions of GPU workloads, for API, panel and command alike."""
+    organization = await open_organization(principal, slug, permission)
+    largest = await servers.largest_server(slug)
+    require_ready(organization, has_gpu_server=largest is not None)
+    return Access(organization, largest or ("", 0))
+
+
+@asynccontextmanager
+async def noting_refusals(context: CommandContext, principal: Principal, action: str, slug: str) -> AsyncIterator[None]:
+    """A refusal leaves one row in the audit trail and nothing else."""
+    try:
+        yield
+    except DomainError as error:
+        await audit.record(
+            at=context.clock.now(),
+            actor=principal.name,
+            action=action,
+            organization=slug,
+            outcome=error.code,
+            detail=error.message,
+        )
+        raise

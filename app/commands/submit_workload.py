@@ -1,0 +1,85 @@
+"""Accept a workload: check everything, store it, wake the scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from app.commands.context import Access, CommandContext, noting_refusals, open_gpu_workloads
+from app.domain import wording
+from app.domain.errors import ConflictError, InvalidInputError
+from app.domain.people import Permission, Principal
+from app.domain.submission import Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.workload import Submission, Workload, job_name
+from app.store import people, reads
+from app.store.writes import IdempotencyKeyTakenError, insert_workload
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """`is_new` is False where an idempotency key led to an earlier submission. `job_name` is its first Job's."""
+
+    workload: Workload
+    is_new: bool
+
+    @property
+    def job_name(self) -> str:
+        return job_name(self.workload.id, max(1, self.workload.attempt))
+
+
+async def submit_workload(context: CommandContext, principal: Principal, slug: str, draft: Draft) -> Submitted:
+    """Raises InvalidInputError, ForbiddenError, NotFoundError, PreconditionFailedError or ConflictError."""
+    async with noting_refusals(context, principal, "submit_workload", slug):
+        access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
+        spec = check_submission(draft, context.defaults)
+        if earlier := await _submitted_before(access.organization.id, spec):
+            return earlier
+        await _check_against_records(access, spec)
+        return await _store(context, principal, access.organization.id, spec)
+
+
+async def _check_against_records(access: Access, spec: Submission) -> None:
+    check_fits_largest(spec.resources.gpu_count, *access.largest_server)
+    if spec.project_id is None:
+        return
+    project = (await people.projects_by_id([spec.project_id])).get(spec.project_id)
+    if project is None or project.organization_id != access.organization.id:
+        raise InvalidInputError.of("projectId", f"{access.organization.slug} has no project {spec.project_id}")
+
+
+async def _store(context: CommandContext, principal: Principal, organization_id: UUID, spec: Submission) -> Submitted:
+    now = context.clock.now()
+    workload = Workload(
+        id=uuid4(),
+        organization_id=organization_id,
+        spec=spec,
+        submitted_by=principal.name,
+        created_at=now,
+        queued_at=now,
+        message=wording.submitted(spec.resources.gpu_count),
+    )
+    try:
+        await insert_workload(workload)
+    except IdempotencyKeyTakenError:
+        if earlier := await _submitted_before(organization_id, spec):
+            return earlier
+        raise
+    context.bus.wake_queue()
+    context.bus.wake_events(organization_id)
+    return Submitted(workload, is_new=True)
+
+
+async def _submitted_before(organization_id: UUID, spec: Submission) -> Submitted | None:
+    """Same key and same request: the first workload. Same key and another request: an error."""
+    if spec.idempotency_key is None:
+        return None
+    found = await reads.find_by_idempotency_key(organization_id, spec.idempotency_key)
+    if found is None:
+        return None
+    workload, earlier = found
+    if earlier != fingerprint(spec):
+        raise ConflictError(
+            f"idempotency key {spec.idempotency_key!r} was used for another request, workload {workload.id}; "
+            "use a new key for a new request"
+        )
+    return Submitted(workload, is_new=False)

@@ -1,0 +1,141 @@
+"""Settings of an installation, from the environment: `GPUYARD_` and the field's name in capitals.
+
+A wrong value stops the start with the setting's name. docs/operations.md lists them; a test holds it to this class.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.domain.lifecycle import Policy
+from app.domain.quantity import parse_cpu, parse_memory
+from app.domain.submission import Defaults
+
+PREFIX = "GPUYARD_"
+
+
+class ConfigurationError(Exception):
+    """The environment's settings can't be used; the message names each wrong one."""
+
+
+class Settings(BaseSettings):
+    """One field a setting. Durations are in seconds."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    database_url: str = Field(description="where data is kept: sqlite:///path or postgres://user@host/name")
+    kubeconfig: Path | None = Field(
+        None, description="kubeconfig file of the cluster; without it `in_cluster` is needed"
+    )
+    in_cluster: bool = Field(default=False, description="use the pod's own service account instead of a kubeconfig")
+    namespace: str = Field(
+        "gpuyard", pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", description="where Jobs are made"
+    )
+    pool_label: str = Field(
+        "gpuyard.dev/organization",
+        min_length=1,
+        max_length=317,
+        description="node label whose value is the owner's slug",
+    )
+    gpu_resources: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("nvidia.com/gpu",), description="resource names that each count whole GPUs, separated by commas"
+    )
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    cpu_per_gpu: str = Field("4", description="CPU of a workload that names none, per GPU")
+    memory_per_gpu: str = Field("16Gi", description="memory of a workload that names none, per GPU")
+    job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
+    retry_base: int = Field(10, ge=0, description="pause before another server is tried; doubled at each try")
+    kubelet_slack: int = Field(
+        45, ge=0, description="past the run limit given to the kubelet, before GPUYard stops it itself"
+    )
+    resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
+    reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
+    log_format: Literal["console", "json"] = Field("console", description="how log lines look")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="the least that is logged")
+
+    @field_validator("gpu_resources", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("gpu_resources")
+    @classmethod
+    def _qualified(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or any("/" not in name for name in value):
+            msg = "must name extended resources such as nvidia.com/gpu, separated by commas"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("cpu_per_gpu")
+    @classmethod
+    def _cpu(cls, value: str) -> str:
+        parse_cpu(value)
+        return value
+
+    @field_validator("memory_per_gpu")
+    @classmethod
+    def _memory(cls, value: str) -> str:
+        parse_memory(value)
+        return value
+
+    @field_validator("kubeconfig")
+    @classmethod
+    def _exists(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_file():
+            msg = f"there is no file {value}"
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _one_cluster(self) -> Settings:
+        if self.in_cluster == (self.kubeconfig is not None):
+            msg = f"set either {PREFIX}KUBECONFIG or {PREFIX}IN_CLUSTER=true, so that there is one cluster to talk to"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def defaults(self) -> Defaults:
+        return Defaults(parse_cpu(self.cpu_per_gpu), parse_memory(self.memory_per_gpu))
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(self.kubelet_slack, self.retry_base, self.job_retention)
+
+
+class DatabaseSettings(BaseSettings):
+    """What the `admin` commands need: the database alone."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    database_url: str
+
+
+def load_settings() -> Settings:
+    """The settings of the environment. Raises ConfigurationError."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise ConfigurationError(_explain(error)) from None
+
+
+def load_database_url() -> str:
+    """The database alone. Raises ConfigurationError."""
+    try:
+        return DatabaseSettings().database_url
+    except ValidationError as error:
+        raise ConfigurationError(_explain(error)) from None
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        where = "_".join(str(part) for part in problem["loc"][:1]).upper()
+        name = PREFIX + where if where else "settings"
+        found = "" if problem["type"] == "missing" or not where else f" (found {str(problem['input'])[:80]!r})"
+        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
+    return "\n".join(lines)

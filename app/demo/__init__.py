@@ -1,0 +1,1 @@
+"""`gpuyard demo`: the whole product on one machine, with a simulated cluster. Needs nothing but Python."""

@@ -1,0 +1,333 @@
+"""What to do with a workload now: load → **decide** → apply, and this is decide.
+
+Three pure functions over frozen facts and `now`: `decide` for the attempt under way, `decide_waiting` for a workload
+that wants a server, `decide_cleanup` for what an ended attempt left in the cluster. Each returns new nouns, the
+actions to take once those are stored, and when to look again although nothing changed. Nothing here awaits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import ceil
+
+from app.domain import wording
+from app.domain.ends import LOST_CONTAINERS, START_ERRORS, End, end_of, is_hopeless_image
+from app.domain.observed import Observation, ObservedPod
+from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
+from app.domain.workload import Attempt, Workload
+
+MAX_START_TRIES = 3
+STOP_RECHECK_SECONDS = 5
+SETTLE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Times that are the installation's, not the submitter's. Seconds."""
+
+    kubelet_slack_seconds: int = 45  # past the run limit that was handed to the kubelet, before we stop it ourselves
+    retry_base_seconds: int = 10
+    job_retention_seconds: int = 24 * 3600
+
+
+@dataclass(frozen=True)
+class CreateJob:
+    """Create the attempt's Job; a repeat meets itself."""
+
+
+@dataclass(frozen=True)
+class DeleteJob:
+    uid: str
+
+
+@dataclass(frozen=True)
+class LimitRun:
+    """Hand the run limit to the kubelet: lower the live pod's deadline to `seconds` after the pod's start."""
+
+    pod: ObservedPod
+    seconds: int
+
+
+@dataclass(frozen=True)
+class ReleasePod:
+    """Take our finalizer off: what the pod knew is stored."""
+
+    pod: ObservedPod
+
+
+Action = CreateJob | DeleteJob | LimitRun | ReleasePod
+
+
+@dataclass(frozen=True)
+class Decision:
+    workload: Workload
+    attempt: Attempt | None
+    actions: tuple[Action, ...] = ()
+    wake_at: datetime | None = None
+
+
+def decide(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Decision:
+    """The next state of a live attempt and its workload."""
+    attempt = record(attempt, seen)
+    if not _is_over(attempt, seen, now):
+        attempt = _ask_to_stop(workload, attempt, seen, now, policy)
+    if _is_over(attempt, seen, now):
+        return finish(workload, attempt, end_of(workload, attempt, seen), now, policy)
+    if attempt.stop_reason is not None:
+        return _stop(workload, attempt, attempt.stop_reason, seen, now)
+    return _progress(workload, attempt, seen, policy)
+
+
+def record(attempt: Attempt, seen: Observation) -> Attempt:
+    """The attempt with what is seen added. The first terminal observation stays; later rewrites are ignored."""
+    job, pod = seen.job, seen.pod
+    if job is not None and not attempt.job_uid:
+        attempt = replace(attempt, job_uid=job.uid)
+    if pod is None:
+        return attempt
+    attempt = replace(attempt, pod_name=pod.name, pod_uid=pod.uid, gpus=pod.gpus or attempt.gpus)
+    if pod.waiting_reason or pod.scheduling_message:
+        waiting = (pod.waiting_reason or "Unschedulable", pod.waiting_message or pod.scheduling_message)
+        attempt = replace(attempt, waiting_reason=waiting[0], waiting_message=wording.clip(waiting[1]))
+    return _record_times(attempt, pod)
+
+
+def _record_times(attempt: Attempt, pod: ObservedPod) -> Attempt:
+    ended = pod.terminated
+    started = pod.running_since or (ended.started_at if ended else None)
+    if attempt.started_at is None and started is not None and not (ended and ended.reason in START_ERRORS):
+        attempt = replace(attempt, started_at=started)
+    if ended is None or attempt.termination:
+        return attempt
+    attempt = replace(attempt, termination=ended.reason or "Terminated", finished_at=ended.finished_at)
+    if ended.reason == "ContainerStatusUnknown" and attempt.started_at is None:
+        return attempt  # the kubelet's stand-in for a container it can't find: its code 137 is nobody's
+    return replace(attempt, exit_code=ended.exit_code)
+
+
+def _is_over(attempt: Attempt, seen: Observation, now: datetime) -> bool:
+    """True once nothing of the attempt runs or will run, and the cluster has said how it ended."""
+    if seen.pod is not None:
+        return seen.pod.is_over or now >= _settled_at(attempt, now + timedelta(seconds=1))
+    if attempt.termination:
+        return True
+    if seen.job is None:
+        was_created = bool(attempt.job_uid or attempt.pod_uid)
+        return was_created or attempt.stop_reason is not None
+    return bool(seen.job.failure) or seen.job.is_complete
+
+
+def _settled_at(attempt: Attempt, otherwise: datetime) -> datetime:
+    """When an ended container is taken as the end although its pod isn't called ended: its node may be lost by now."""
+    ended = attempt.finished_at
+    return ended + timedelta(seconds=SETTLE_SECONDS) if ended is not None else otherwise
+
+
+def _ask_to_stop(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Attempt:
+    """The attempt with our intent to stop it, if there is one. A cancel outranks an earlier intent."""
+    wish = Reason.CANCEL_REQUESTED if workload.cancel_requested_at else attempt.stop_reason
+    wish = wish or _limit_passed(workload, attempt, seen, now, policy)
+    if wish is attempt.stop_reason:
+        return attempt
+    return replace(attempt, stop_reason=wish, stop_requested_at=attempt.stop_requested_at or now)
+
+
+def _limit_passed(
+    workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy
+) -> Reason | None:
+    if attempt.termination:
+        return None
+    if attempt.started_at is not None:
+        return Reason.RUN_TIMEOUT if now >= _own_run_deadline(workload, attempt, seen.pod, policy) else None
+    if is_hopeless_image(attempt.waiting_reason):
+        return Reason.IMAGE_INVALID
+    return Reason.START_TIMEOUT if now >= _start_deadline(workload, attempt) else None
+
+
+def _start_deadline(workload: Workload, attempt: Attempt) -> datetime:
+    return attempt.placed_at + timedelta(seconds=workload.spec.start_timeout_seconds)
+
+
+def _own_run_deadline(workload: Workload, attempt: Attempt, pod: ObservedPod | None, policy: Policy) -> datetime:
+    """When we stop it ourselves: at the limit, or a little later where the kubelet has the limit and is exact."""
+    started = attempt.started_at or attempt.placed_at
+    slack = policy.kubelet_slack_seconds if pod is not None and _has_run_limit(workload, attempt, pod) else 0
+    return started + timedelta(seconds=workload.spec.timeout_seconds + slack)
+
+
+def _stop(workload: Workload, attempt: Attempt, reason: Reason, seen: Observation, now: datetime) -> Decision:
+    workload = _move(workload, workload.status, Phase.STOPPING, reason, _stop_words(workload, attempt, reason))
+    actions = (DeleteJob(seen.job.uid),) if seen.job is not None and not seen.job.is_deleting else ()
+    return Decision(workload, attempt, actions, now + timedelta(seconds=STOP_RECHECK_SECONDS))
+
+
+def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
+    if reason is Reason.CANCEL_REQUESTED:
+        return wording.cancel_requested(workload.cancelled_by, live=True)
+    if reason is Reason.RUN_TIMEOUT:
+        return wording.run_limit_reached(workload.spec.timeout_seconds)
+    if reason is Reason.IMAGE_INVALID:
+        return wording.image_invalid(attempt.waiting)
+    return wording.start_timeout(workload.spec.start_timeout_seconds, attempt.waiting)
+
+
+def _progress(workload: Workload, attempt: Attempt, seen: Observation, policy: Policy) -> Decision:
+    if seen.job is None and seen.pod is None:
+        return Decision(workload, attempt, (CreateJob(),), _start_deadline(workload, attempt))
+    if attempt.started_at is None:
+        return Decision(_starting(workload, attempt, seen), attempt, (), _start_deadline(workload, attempt))
+    running = replace(workload, started_at=attempt.started_at, server=attempt.server, gpus=attempt.gpus)
+    words = (Phase.RUNNING, Reason.EXECUTING, wording.executing(attempt.server))
+    if seen.node_answers is False:
+        words = (Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, wording.unreachable(attempt.server))
+    wake_at = _settled_at(attempt, _own_run_deadline(workload, attempt, seen.pod, policy))
+    return Decision(_move(running, Status.RUNNING, *words), attempt, _limit_run(workload, attempt, seen.pod), wake_at)
+
+
+def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Workload:
+    if seen.node_answers is False:
+        words = wording.unreachable(attempt.server)
+        return _move(workload, workload.status, Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, words)
+    workload = replace(workload, gpus=attempt.gpus)
+    pulling = attempt.waiting_reason in ("ErrImagePull", "ImagePullBackOff")
+    reason = Reason.PULLING_IMAGE if pulling else Reason.STARTING
+    words = wording.starting(attempt.server, attempt.waiting)
+    return _move(workload, workload.status, Phase.INITIALIZING, reason, words)
+
+
+def _limit_run(workload: Workload, attempt: Attempt, pod: ObservedPod | None) -> tuple[Action, ...]:
+    if pod is None or pod.pod_started_at is None or attempt.termination or _has_run_limit(workload, attempt, pod):
+        return ()
+    return (LimitRun(pod, _pod_deadline(workload, attempt, pod.pod_started_at)),)
+
+
+def _pod_deadline(workload: Workload, attempt: Attempt, pod_started_at: datetime) -> int:
+    """The pod's clock starts before the image pull, the run limit at the container's start: the gap is added.
+
+    Both stamps are whole seconds, cut off, so one second more makes sure that nobody gets less than the limit.
+    """
+    started = attempt.started_at or pod_started_at
+    return max(0, ceil((started - pod_started_at).total_seconds())) + 1 + workload.spec.timeout_seconds
+
+
+def _has_run_limit(workload: Workload, attempt: Attempt, pod: ObservedPod) -> bool:
+    """True once the kubelet itself would end the pod at the run limit."""
+    if pod.run_limit_seconds is None or pod.pod_started_at is None:
+        return False
+    return pod.run_limit_seconds <= _pod_deadline(workload, attempt, pod.pod_started_at)
+
+
+def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Decision:
+    """Close the attempt with its end; the workload ends with it or goes back to the queue."""
+    attempt = replace(attempt, reason=end.reason, message=end.message, ended_at=attempt.finished_at or now)
+    if _may_retry(workload, attempt, end):
+        return Decision(_requeue(workload, attempt, end, now, policy), attempt, (), now)
+    message = end.message
+    if end.reason.is_infrastructure and attempt.number > 1:
+        message = wording.gave_up(message, attempt.number)
+    ended = replace(
+        workload,
+        started_at=attempt.started_at,
+        completed_at=attempt.ended_at,
+        exit_code=attempt.exit_code,
+        server=attempt.server,
+        gpus=attempt.gpus,
+    )
+    return Decision(_move(ended, end.status, TERMINAL_PHASES[end.status], end.reason, message), attempt, (), now)
+
+
+def refuse(workload: Workload, attempt: Attempt, words: str, now: datetime, policy: Policy) -> Decision:
+    """The API server refused the Job for good: the attempt ends without ever having existed."""
+    end = End(Status.FAILED, Reason.JOB_REFUSED, f"the cluster refused its Job{wording.because(words)}")
+    if workload.cancel_requested_at is not None:
+        end = End(Status.CANCELLED, Reason.CANCELLED_BY_USER, wording.cancelled(workload.cancelled_by, None))
+    return finish(workload, attempt, end, now, policy)
+
+
+def _may_retry(workload: Workload, attempt: Attempt, end: End) -> bool:
+    """Freely only while the container certainly never executed: a job may have side effects."""
+    if not end.reason.is_infrastructure or workload.cancel_requested_at is not None:
+        return False
+    if attempt.started_at is None and attempt.termination not in LOST_CONTAINERS:
+        return attempt.number - workload.retries_used < MAX_START_TRIES
+    return workload.retries_used < workload.spec.max_retries
+
+
+def _requeue(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Workload:
+    not_before = now + timedelta(seconds=policy.retry_base_seconds * 2 ** (attempt.number - 1))
+    words = wording.retrying(attempt.server, end.message, not_before)
+    waiting = replace(
+        workload,
+        queued_at=now,
+        not_before=not_before,
+        avoid_servers=(*workload.avoid_servers, attempt.server),
+        retries_used=workload.retries_used + (attempt.started_at is not None),
+        started_at=None,
+        server="",
+        gpus=(),
+    )
+    return _move(waiting, Status.PENDING, Phase.QUEUED, Reason.BACKING_OFF, words)
+
+
+def request_cancel(workload: Workload, by: str, now: datetime) -> Decision:
+    """Note a person's wish to cancel. At once where no attempt is under way, else STOPPING until the cluster confirms.
+
+    Asking again changes nothing. The caller has checked that the workload has not ended.
+    """
+    if workload.cancel_requested_at is not None:
+        return Decision(workload, None)
+    workload = replace(workload, cancel_requested_at=now, cancelled_by=by)
+    if workload.waits:
+        return decide_waiting(workload, now)
+    words = wording.cancel_requested(by, live=True)
+    return Decision(_move(workload, workload.status, Phase.STOPPING, Reason.CANCEL_REQUESTED, words), None)
+
+
+def decide_waiting(workload: Workload, now: datetime) -> Decision:
+    """A workload without an attempt: cancelled at once when asked, failed when its queue limit passes."""
+    if workload.cancel_requested_at is not None:
+        words = wording.cancel_requested(workload.cancelled_by, live=False)
+        return Decision(_end_waiting(workload, Status.CANCELLED, Reason.CANCELLED_BY_USER, words, now), None)
+    deadline, limit = workload.queue_deadline, workload.spec.queue_timeout_seconds
+    if deadline is not None and limit is not None and now >= deadline:
+        words = wording.queue_timeout(limit, workload.message)
+        return Decision(_end_waiting(workload, Status.FAILED, Reason.QUEUE_TIMEOUT, words, now), None)
+    return Decision(workload, None, (), deadline)
+
+
+def _end_waiting(workload: Workload, status: Status, reason: Reason, words: str, now: datetime) -> Workload:
+    return _move(replace(workload, completed_at=now), status, TERMINAL_PHASES[status], reason, words)
+
+
+def place(workload: Workload, server: str, gpu_resource: str, now: datetime) -> Decision:
+    """Give a waiting workload its server: the next attempt, whose Job does not exist yet."""
+    attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now)
+    placed = replace(workload, attempt=attempt.number, server=server, not_before=None)
+    words = wording.placed(server, workload.spec.resources.gpu_count)
+    return Decision(_move(placed, Status.PENDING, Phase.CREATING, Reason.PLACED, words), attempt)
+
+
+def decide_cleanup(
+    attempt: Attempt, seen: Observation, now: datetime, policy: Policy
+) -> tuple[Attempt, tuple[Action, ...], datetime | None]:
+    """What is left of an ended attempt: first the pod is released, then, after a while, the Job goes.
+
+    A Job that ended by itself is kept for `job_retention_seconds`, so that people find it with kubectl.
+    """
+    actions: list[Action] = [ReleasePod(seen.pod)] if seen.pod is not None and seen.pod.is_held else []
+    if seen.job is None:
+        gone = seen.pod is None or not seen.pod.is_held
+        return (replace(attempt, cleaned_at=now) if gone else attempt), tuple(actions), None
+    assert attempt.ended_at is not None  # noqa: S101 — only asked for an ended attempt
+    kept_until = attempt.ended_at + timedelta(seconds=policy.job_retention_seconds)
+    if attempt.stop_reason is None and attempt.exit_code is not None and now < kept_until:
+        return attempt, tuple(actions), kept_until
+    if not seen.job.is_deleting:
+        actions.append(DeleteJob(seen.job.uid))
+    return attempt, tuple(actions), None
+
+
+def _move(workload: Workload, status: Status, phase: Phase, reason: Reason, message: str) -> Workload:
+    check_transition(workload.phase, phase)
+    return replace(workload, status=status, phase=phase, reason=reason, message=message)

@@ -1,0 +1,114 @@
+"""What a cluster shows, in our words: projections of Job, Pod and Node, made by `app.cluster.observer`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Terminated:
+    """A container's end. `reason` is the runtime's word (Completed, Error, OOMKilled, StartError, …)."""
+
+    exit_code: int
+    reason: str
+    message: str
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class ObservedPod:
+    """`phase` is the pod's own; the container fields are those of the workload's container, not of sidecars."""
+
+    uid: str
+    name: str
+    namespace: str
+    job_name: str
+    node: str
+    phase: str
+    reason: str = ""
+    message: str = ""
+    waiting_reason: str = ""
+    waiting_message: str = ""
+    running_since: datetime | None = None
+    terminated: Terminated | None = None
+    disruption: str = ""
+    scheduling_message: str = ""
+    pod_started_at: datetime | None = None
+    deletion_requested_at: datetime | None = None
+    run_limit_seconds: int | None = None
+    is_held: bool = False  # carries our finalizer
+    gpus: tuple[str, ...] = ()
+    gpu_requests: tuple[tuple[str, int], ...] = ()
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """By phase: a pod whose container has ended may be called Running yet, its reason still to come."""
+        return self.phase in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class ObservedJob:
+    """`failure` is the reason of the Failed or FailureTarget condition, empty while there is none."""
+
+    uid: str
+    name: str
+    workload_id: str
+    attempt: int
+    is_deleting: bool = False
+    is_complete: bool = False
+    failure: str = ""
+    failure_message: str = ""
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Everything seen of one attempt at one moment.
+
+    `node_answers` is None while the node is unknown. An absent Job or pod is a fact here: the caller has confirmed an
+    absence with the API before it says so.
+    """
+
+    job: ObservedJob | None = None
+    pod: ObservedPod | None = None
+    node_answers: bool | None = None
+
+
+@dataclass(frozen=True)
+class Taint:
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class ObservedNode:
+    """A node as the cluster shows it.
+
+    `pool` is the value of the pool label, empty without it. `capacity_gpus` counts every device, `allocatable_gpus` the
+    healthy ones, both per resource name. `pressure` names conditions such as DiskPressure that are True.
+    """
+
+    name: str
+    uid: str
+    is_ready: bool
+    is_cordoned: bool
+    taints: tuple[Taint, ...]
+    pressure: tuple[str, ...]
+    pool: str
+    cpu_millis: int
+    memory_bytes: int
+    capacity_gpus: tuple[tuple[str, int], ...]
+    allocatable_gpus: tuple[tuple[str, int], ...]
+    product: str = ""
+    gpu_memory_mib: int | None = None
+    driver: str = ""
+    cuda: str = ""
+
+    @property
+    def gpu_total(self) -> int:
+        return sum(count for _, count in self.capacity_gpus)

@@ -1,0 +1,109 @@
+"""Who may do what: roles, token scopes, principals. A person's token can do what the present role allows, cut down to
+the token's scopes; a service token has a role of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from app.domain.errors import ForbiddenError, NotFoundError, PreconditionFailedError
+
+
+class Role(StrEnum):
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+
+class Scope(StrEnum):
+    """What a token may be used for. `WORKLOADS_READ` is part of `WORKLOADS_WRITE`."""
+
+    WORKLOADS_READ = "workloads:read"
+    WORKLOADS_WRITE = "workloads:write"
+    ORGANIZATION_ADMIN = "organization:admin"
+
+
+class Permission(StrEnum):
+    VIEW_ORGANIZATION = "view_organization"
+    READ_WORKLOADS = "read_workloads"
+    WRITE_WORKLOADS = "write_workloads"
+
+
+_MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
+_ROLES_OF: dict[Permission, frozenset[Role]] = {
+    Permission.VIEW_ORGANIZATION: frozenset(Role),
+    Permission.READ_WORKLOADS: _MANAGERS,
+    Permission.WRITE_WORKLOADS: _MANAGERS,
+}
+_SCOPES_OF: dict[Permission, frozenset[Scope]] = {
+    Permission.VIEW_ORGANIZATION: frozenset(Scope),
+    Permission.READ_WORKLOADS: frozenset({Scope.WORKLOADS_READ, Scope.WORKLOADS_WRITE}),
+    Permission.WRITE_WORKLOADS: frozenset({Scope.WORKLOADS_WRITE}),
+}
+
+ALL_SCOPES = frozenset(Scope)
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A caller that has proved who it is. `roles` maps organization ids to the present role there."""
+
+    name: str
+    roles: Mapping[UUID, Role] = field(default_factory=dict)
+    scopes: frozenset[Scope] = ALL_SCOPES
+    user_id: UUID | None = None
+    token_id: UUID | None = None
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Organization:
+    """A tenant. `is_default` owns the servers that carry no pool label."""
+
+    id: UUID
+    slug: str
+    name: str
+    gpu_workloads_enabled: bool
+    is_default: bool = False
+
+
+@dataclass(frozen=True)
+class Project:
+    id: UUID
+    organization_id: UUID
+    slug: str
+    name: str
+
+
+def require(principal: Principal, organization: Organization, permission: Permission) -> None:
+    """Raise unless the principal may. An organization it does not belong to looks as if it did not exist."""
+    role = principal.roles.get(organization.id)
+    if role is None:
+        raise unknown_organization(organization.slug)
+    if role not in _ROLES_OF[permission]:
+        msg = f"GPU workloads are for owners and admins of {organization.slug}; your role is {role}"
+        raise ForbiddenError(msg)
+    if not principal.scopes & _SCOPES_OF[permission]:
+        wanted = " or ".join(sorted(_SCOPES_OF[permission]))
+        msg = f"this token lacks the scope {wanted}; it has {', '.join(sorted(principal.scopes)) or 'none'}"
+        raise ForbiddenError(msg)
+
+
+def unknown_organization(slug: str) -> NotFoundError:
+    return NotFoundError(f"there is no organization {slug[:80]!r} that you belong to")
+
+
+def require_ready(organization: Organization, *, has_gpu_server: bool) -> None:
+    """Raise unless GPU workloads can be used here at all. A server on record is enough: an outage hides nothing."""
+    if not organization.gpu_workloads_enabled:
+        raise PreconditionFailedError(
+            "feature_disabled", f"GPU workloads are not enabled for {organization.slug}; an operator can enable them"
+        )
+    if not has_gpu_server:
+        raise PreconditionFailedError(
+            "no_gpu_server", f"the pool of {organization.slug} has no server with a GPU on record; add one first"
+        )

@@ -1,0 +1,182 @@
+"""From what someone typed to a checked `Submission`. Every problem is reported at once, by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from app.domain.cuda import cuda_of_image
+from app.domain.environment import check_environment, has_surrogate
+from app.domain.errors import InvalidInputError, Problem
+from app.domain.image import ImageReference, resolve_image
+from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
+from app.domain.workload import Resources, Submission
+
+DAY = 24 * 3600
+MAX_LIMIT_SECONDS = 30 * DAY
+DEFAULT_TIMEOUT_SECONDS = 3600
+DEFAULT_START_TIMEOUT_SECONDS = 1800
+MAX_GPUS = 1024
+MAX_NAME = 100
+MAX_KEY = 200
+MAX_WORDS = 1000
+MAX_WORD_BYTES = 64 * 1024
+MAX_WORDS_BYTES = 256 * 1024  # with the environment well inside what one Kubernetes object holds
+MAX_CPU_MILLIS = 1_000_000
+MIN_MEMORY = 16 * 2**20
+MAX_MEMORY = 64 * 2**40
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a pod gets per GPU when nobody says: settings of the installation."""
+
+    cpu_millis_per_gpu: int = 4000
+    memory_bytes_per_gpu: int = 16 * 2**30
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A request as it came in: nothing is checked yet. The fields are the API's."""
+
+    image: str | None
+    gpu_count: int = 1
+    tag: str | None = None
+    timeout_seconds: int | None = None
+    env_vars: Sequence[tuple[str, str]] = ()
+    project_id: UUID | None = None
+    name: str | None = None
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+    cpu: str | None = None
+    memory: str | None = None
+    start_timeout_seconds: int | None = None
+    queue_timeout_seconds: int | None = None
+    idempotency_key: str | None = None
+
+
+def check_submission(draft: Draft, defaults: Defaults) -> Submission:
+    """The checked submission. Raises InvalidInputError with every problem found."""
+    problems: list[Problem] = []
+    image = _image(draft, problems)
+    _check_range(problems, "gpuCount", draft.gpu_count, 1, MAX_GPUS)
+    gpu_count = min(max(draft.gpu_count, 1), MAX_GPUS)
+    resources = Resources(
+        gpu_count,
+        _cpu(draft.cpu, problems) or defaults.cpu_millis_per_gpu * gpu_count,
+        _memory(draft.memory, problems) or defaults.memory_bytes_per_gpu * gpu_count,
+    )
+    timeout = _seconds(problems, "timeoutSeconds", draft.timeout_seconds, DEFAULT_TIMEOUT_SECONDS)
+    start = _seconds(problems, "startTimeoutSeconds", draft.start_timeout_seconds, DEFAULT_START_TIMEOUT_SECONDS)
+    if draft.queue_timeout_seconds is not None:
+        _check_range(problems, "queueTimeoutSeconds", draft.queue_timeout_seconds, 1, MAX_LIMIT_SECONDS)
+    problems += check_environment(draft.env_vars)
+    problems += [*_check_words("command", draft.command), *_check_words("args", draft.args)]
+    name = _text(problems, "name", draft.name, MAX_NAME)
+    key = _text(problems, "idempotencyKey", draft.idempotency_key, MAX_KEY)
+    if problems or image is None:
+        raise InvalidInputError(tuple(problems))
+    cuda = cuda_of_image(image.path, image.tag)
+    return Submission(
+        name=name or image.path.rsplit("/", 1)[-1][:MAX_NAME],
+        image=str(image),
+        resources=resources,
+        timeout_seconds=timeout,
+        start_timeout_seconds=start,
+        queue_timeout_seconds=draft.queue_timeout_seconds,
+        env_vars=tuple((n, v) for n, v in draft.env_vars),
+        command=tuple(draft.command),
+        args=tuple(draft.args),
+        cuda=str(cuda) if cuda else None,
+        project_id=draft.project_id,
+        idempotency_key=key,
+    )
+
+
+def fingerprint(submission: Submission) -> str:
+    """Equal for equal requests: what an idempotency key is held against."""
+    body = json.dumps(asdict(submission), sort_keys=True, default=str)
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def check_fits_largest(gpu_count: int, server: str, largest: int) -> None:
+    """Raise when no server on record is large enough. Cordoned servers and unhealthy GPUs count."""
+    if gpu_count > largest:
+        raise InvalidInputError.of(
+            "gpuCount",
+            f"{gpu_count} GPUs on one server were asked for; the largest server on record, {server}, has {largest}. "
+            f"Ask for {largest} or fewer",
+        )
+
+
+def _image(draft: Draft, problems: list[Problem]) -> ImageReference | None:
+    try:
+        return resolve_image(draft.image, draft.tag)
+    except InvalidInputError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _check_range(problems: list[Problem], field: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        problems.append(Problem(field, f"must be between {low} and {high}; it is {value}"))
+
+
+def _seconds(problems: list[Problem], field: str, value: int | None, default: int) -> int:
+    seconds = default if value is None else value
+    _check_range(problems, field, seconds, 1, MAX_LIMIT_SECONDS)
+    return seconds
+
+
+def _cpu(text: str | None, problems: list[Problem]) -> int | None:
+    if text is None:
+        return None
+    try:
+        millis = parse_cpu(text)
+    except ValueError as error:
+        problems.append(Problem("cpu", str(error)))
+        return None
+    if not 1 <= millis <= MAX_CPU_MILLIS:
+        problems.append(
+            Problem("cpu", f"must be between 1m and {format_cpu(MAX_CPU_MILLIS)}; it is {text.strip()[:40]}")
+        )
+    return millis
+
+
+def _memory(text: str | None, problems: list[Problem]) -> int | None:
+    if text is None:
+        return None
+    try:
+        size = parse_memory(text)
+    except ValueError as error:
+        problems.append(Problem("memory", str(error)))
+        return None
+    if not MIN_MEMORY <= size <= MAX_MEMORY:
+        low, high = format_memory(MIN_MEMORY), format_memory(MAX_MEMORY)
+        problems.append(Problem("memory", f"must be between {low} and {high}; it is {text.strip()[:40]}"))
+    return size
+
+
+def _text(problems: list[Problem], field: str, value: str | None, longest: int) -> str | None:
+    if value is None or not value.strip():
+        return None
+    text = value.strip()
+    if len(text) > longest or not text.isprintable():
+        problems.append(Problem(field, f"must have at most {longest} printable characters"))
+    return text
+
+
+def _check_words(field: str, words: Sequence[str]) -> list[Problem]:
+    total = sum(len(word.encode("utf-8", "surrogatepass")) for word in words)
+    if total > MAX_WORDS_BYTES:
+        return [Problem(field, f"its words together may have {MAX_WORDS_BYTES} bytes; these have {total}")]
+    if len(words) > MAX_WORDS:
+        return [Problem(field, f"at most {MAX_WORDS} words are taken; {len(words)} were given")]
+    return [
+        Problem(f"{field}[{i}]", f"must be Unicode text without NUL, at most {MAX_WORD_BYTES} bytes")
+        for i, word in enumerate(words)
+        if "\0" in word or len(word.encode("utf-8", "surrogatepass")) > MAX_WORD_BYTES or has_surrogate(word)
+    ]

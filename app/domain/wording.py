@@ -1,0 +1,112 @@
+"""The sentences behind reasons: written once, shown by API, panel and log alike. Waiting is worded in placement."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from app.domain.workload import signal_of
+
+_SIGNAL_NAMES = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    15: "SIGTERM",
+}
+_LONGEST = 400
+
+
+def clip(text: str) -> str:
+    """Foreign text, on one line and cut to a length that fits a sentence."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def because(text: str) -> str:
+    """`: text`, or nothing where the cluster said nothing."""
+    return f": {clip(text)}" if text.strip() else ""
+
+
+def submitted(gpu_count: int) -> str:
+    return f"accepted; waits for {plural(gpu_count, 'free GPU')} on one server"
+
+
+def placed(server: str, gpu_count: int) -> str:
+    return f"placed on {server} with {plural(gpu_count, 'GPU')}; its Job is being created"
+
+
+def starting(server: str, detail: str) -> str:
+    return f"starting on {server}{because(detail)}"
+
+
+def executing(server: str) -> str:
+    return f"executing on {server}"
+
+
+def exited(exit_code: int) -> str:
+    if exit_code == 0:
+        return "ended with exit code 0"
+    signal = signal_of(exit_code)
+    if signal is None:
+        return f"ended with exit code {exit_code}"
+    return f"ended with exit code {exit_code} (signal {signal}{_named(signal)})"
+
+
+def _named(signal: int) -> str:
+    return f", {_SIGNAL_NAMES[signal]}" if signal in _SIGNAL_NAMES else ""
+
+
+def cancel_requested(by: str, *, live: bool) -> str:
+    return (
+        f"cancel asked for by {by}; waiting until the cluster confirms that it has stopped"
+        if live
+        else f"cancelled by {by} before it was started"
+    )
+
+
+def cancelled(by: str, exit_code: int | None) -> str:
+    return f"cancelled by {by}" + ("" if exit_code is None else f"; the container {exited(exit_code)}")
+
+
+def run_timeout(limit: int) -> str:
+    return f"exceeded its run limit of {limit} s and was stopped"
+
+
+def run_limit_reached(limit: int) -> str:
+    return f"its run limit of {limit} s has passed; it is being stopped"
+
+
+def start_timeout(limit: int, detail: str) -> str:
+    return f"did not start executing within {limit} s of being placed{because(detail)}"
+
+
+def image_invalid(detail: str) -> str:
+    return f"the image can't be used{because(detail)}"
+
+
+def queue_timeout(limit: int, detail: str) -> str:
+    return f"found no server within {limit} s of waiting{because(detail)}"
+
+
+def out_of_memory(memory: str) -> str:
+    return f"killed because it used more than its memory limit of {memory}"
+
+
+def unreachable(server: str) -> str:
+    return f"{server} does not answer; what the workload does there is unknown"
+
+
+def retrying(server: str, why: str, at: datetime) -> str:
+    return f"tried on {server}: {clip(why)}; another server is tried after {at:%H:%M:%S} UTC"
+
+
+def gave_up(why: str, tries: int) -> str:
+    return f"{clip(why)}; given up after {tries} tries"

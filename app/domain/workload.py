@@ -1,0 +1,179 @@
+"""The nouns: workload, attempt, event. Frozen; a change is a new value made with `dataclasses.replace`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from app.domain.states import Phase, Reason, Status
+
+JOB_PREFIX = "gw"
+SIGNAL_BASE = 128  # POSIX shells: a process killed by signal n reports 128 + n
+
+
+def job_name(workload_id: UUID, attempt: int) -> str:
+    """The Kubernetes Job of one attempt. Derived, so that a repeated create meets itself."""
+    return f"{JOB_PREFIX}-{workload_id.hex}-{attempt}"
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one workload asks of a server: CPU in thousandths of a core, memory in bytes, whole GPUs."""
+
+    gpu_count: int
+    cpu_millis: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A checked request: everything in it may be stored and sent to a cluster as it is."""
+
+    name: str
+    image: str
+    resources: Resources
+    timeout_seconds: int
+    start_timeout_seconds: int
+    queue_timeout_seconds: int | None = None
+    env_vars: tuple[tuple[str, str], ...] = ()
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    cuda: str | None = None
+    max_retries: int = 0
+    project_id: UUID | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What was submitted, and what is true of it now. `version` grows with every guarded write."""
+
+    id: UUID
+    organization_id: UUID
+    spec: Submission
+    submitted_by: str
+    created_at: datetime
+    status: Status = Status.PENDING
+    phase: Phase = Phase.QUEUED
+    reason: Reason = Reason.SUBMITTED
+    message: str = ""
+    version: int = 1
+    attempt: int = 0
+    queued_at: datetime | None = None
+    not_before: datetime | None = None
+    avoid_servers: tuple[str, ...] = ()
+    retries_used: int = 0
+    cancel_requested_at: datetime | None = None
+    cancelled_by: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    exit_code: int | None = None
+    server: str = ""
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def succeeded(self) -> bool | None:
+        """None until it has ended; True only for exit code 0 of a completed workload."""
+        if not self.status.is_terminal:
+            return None
+        return self.status is Status.COMPLETED and self.exit_code == 0
+
+    @property
+    def signal(self) -> int | None:
+        return signal_of(self.exit_code)
+
+    @property
+    def waits(self) -> bool:
+        """True while it wants a server: no attempt of it is under way."""
+        return self.phase in (Phase.QUEUED, Phase.RESUMING)
+
+    @property
+    def queue_deadline(self) -> datetime | None:
+        limit = self.spec.queue_timeout_seconds
+        return None if limit is None else (self.queued_at or self.created_at) + timedelta(seconds=limit)
+
+
+def signal_of(exit_code: int | None) -> int | None:
+    """The signal that ended a container, by the shell's convention; the kubelet never reports it itself."""
+    return exit_code - SIGNAL_BASE if exit_code is not None and SIGNAL_BASE < exit_code <= SIGNAL_BASE + 64 else None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try: one Kubernetes Job, one pod, one server.
+
+    `stop_reason` is our intent to stop it, written before the Job is deleted. `finished_at`, `exit_code` and
+    `termination` are the first terminal observation and never change afterwards. `cleaned_at` is set when nothing of
+    it is left in the cluster.
+    """
+
+    workload_id: UUID
+    number: int
+    server: str
+    gpu_resource: str
+    placed_at: datetime
+    job_uid: str = ""
+    pod_name: str = ""
+    pod_uid: str = ""
+    waiting_reason: str = ""
+    waiting_message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int | None = None
+    termination: str = ""
+    gpus: tuple[str, ...] = ()
+    stop_reason: Reason | None = None
+    stop_requested_at: datetime | None = None
+    reason: Reason | None = None
+    message: str = ""
+    ended_at: datetime | None = None
+    cleaned_at: datetime | None = None
+
+    @property
+    def job_name(self) -> str:
+        return job_name(self.workload_id, self.number)
+
+    @property
+    def waiting(self) -> str:
+        """What the cluster last said about why the container does not execute."""
+        return ": ".join(text for text in (self.waiting_reason, self.waiting_message) if text)
+
+
+class EventType(StrEnum):
+    """What an event says. Exactly one of an ended workload's events is ENDED."""
+
+    SUBMITTED = "submitted"
+    WAITING = "waiting"
+    PLACED = "placed"
+    PROGRESSED = "progressed"
+    STARTED = "started"
+    CANCEL_REQUESTED = "cancel_requested"
+    STOPPING = "stopping"
+    RETRYING = "retrying"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """A fact about to be written; the store gives it its number."""
+
+    workload_id: UUID
+    type: EventType
+    status: Status
+    phase: Phase
+    reason: Reason
+    message: str
+    at: datetime
+    attempt: int = 0
+    exit_code: int | None = None
+    server: str = ""
+
+
+@dataclass(frozen=True)
+class Event(NewEvent):
+    """A numbered fact. `sequence` grows within the organization in commit order."""
+
+    organization_id: UUID = field(kw_only=True)
+    sequence: int = field(kw_only=True)

@@ -1,0 +1,134 @@
+"""The composition root: settings in, a running process out. The only place that knows every part."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.applications import Starlette
+
+from app.bus import Bus
+from app.clock import Clock, SystemClock
+from app.cluster.connection import ConnectionSettings
+from app.cluster.kubernetes_port import KubernetesPort, PortSettings, open_port
+from app.cluster.observer import Observer
+from app.cluster.projection import Projection
+from app.commands.context import CommandContext
+from app.config import Settings
+from app.graphql.context import Services
+from app.reconcile.background import Background
+from app.store.database import opened
+from app.web import build_web
+
+_SHUTDOWN_SECONDS = 3
+
+
+@dataclass(frozen=True)
+class Application:
+    web: Starlette
+    background: Background
+
+
+def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application:
+    """Put the parts together. Nothing is opened or sent yet."""
+    bus = Bus()
+    background = Background(
+        port, Projection(settings.namespace), bus, clock, settings.policy, settings.resync, settings.reconcilers
+    )
+    services = Services(CommandContext(clock, bus, settings.defaults), background.board)
+    return Application(build_web(services, background), background)
+
+
+@asynccontextmanager
+async def closing_port(settings: Settings) -> AsyncIterator[KubernetesPort]:
+    """The way to the cluster of the settings; connections are opened at first use."""
+    observer = Observer(settings.gpu_resources, settings.pool_label)
+    port = open_port(ConnectionSettings(settings.kubeconfig), PortSettings(settings.namespace, observer=observer))
+    try:
+        yield port
+    finally:
+        await port.close()
+
+
+@asynccontextmanager
+async def running(settings: Settings, clock: Clock) -> AsyncIterator[Application]:
+    """The database open and migrated, the loops at work; all ended at the end.
+
+    What serves requests must be started inside: its tasks inherit the open database from this context.
+    """
+    async with opened(settings.database_url), closing_port(settings) as port:
+        application = build(settings, clock, port)
+        loops = asyncio.create_task(application.background.run(), name="background")
+        try:
+            yield application
+        finally:
+            loops.cancel()
+            await asyncio.gather(loops, return_exceptions=True)
+
+
+async def serve(settings: Settings, announce: Callable[[str], None], *, once_ready: bool = False) -> None:
+    """Run until a signal. `announce` is told the address when requests are answered there.
+
+    With `once_ready` it is told only when the cluster's servers are on record too, so that a first submission works.
+    """
+    listener = _listen(settings.host, settings.port)
+    async with running(settings, SystemClock()) as application:
+        config = uvicorn.Config(
+            application.web,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="websockets-sansio",
+            ws_max_size=2**20,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+
+        async def tell() -> None:
+            if once_ready:
+                await application.background.servers_recorded.wait()
+            announce(_address(settings.host, listener))
+
+        await _AnnouncingServer(config, tell).serve(sockets=[listener])
+
+
+class _AnnouncingServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, tell: Callable[[], Coroutine[None, None, None]]) -> None:
+        super().__init__(config)
+        self._tell = tell
+        self._telling: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's, but for raising the signal again at the end: that would kill us before we have tidied up."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._telling = asyncio.create_task(self._tell())
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bound before anything else starts, so that a taken port is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    return listener
+
+
+def _address(host: str, listener: socket.socket) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{listener.getsockname()[1]}"

@@ -1,0 +1,1 @@
+"""Which waiting workload goes to which server. Pure: everything is computed from values handed in."""

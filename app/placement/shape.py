@@ -1,0 +1,18 @@
+"""What a waiting workload asks for, apart from which workload it is: all of one shape get one and the same answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.domain.cuda import CudaVersion
+
+
+class Shape(NamedTuple):
+    """A tuple rather than a dataclass: it is hashed once for every waiting workload of every plan."""
+
+    organization: str
+    gpu_count: int
+    cpu_millis: int
+    memory_bytes: int
+    cuda: CudaVersion | None = None
+    avoid: frozenset[str] = frozenset()

@@ -1,0 +1,152 @@
+"""What the servers have free at one moment: the facts of nodes, pods and our own claims, added up once per plan.
+
+Callers: the scheduling loop, and `app.commands` for what a server has in total. Slices (MIG, shared GPUs) are counted
+under their own resource names, but nothing is planned on them yet. The age of a node's report is not weighed here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from app.domain.cuda import Version, parse_driver
+from app.domain.observed import ObservedNode, ObservedPod, Taint
+
+# What the pods that we create tolerate, as (key, effect): the usual taint of GPU servers and nothing else.
+TOLERATED = frozenset({("nvidia.com/gpu", "NoSchedule")})
+
+_NOTHING_CLOSED: Mapping[str, str] = MappingProxyType({})
+_REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+_TERMINAL_POD_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one of our attempts will take on its server; it counts until its pod is seen bound there."""
+
+    server: str
+    gpu_resource: str
+    gpu_count: int
+    cpu_millis: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCapacity:
+    """One server. `organization` is the slug of the pool's owner; CPU in thousandths of a core, memory in bytes.
+
+    GPU counts are per resource name: `gpus_total` is the node's capacity with unhealthy devices in it,
+    `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is.
+    `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
+    """
+
+    name: str
+    organization: str
+    cpu_free: int
+    cpu_total: int
+    memory_free: int
+    memory_total: int
+    gpus_free: Mapping[str, int]
+    gpus_allocatable: Mapping[str, int]
+    gpus_total: Mapping[str, int]
+    driver: Version | None = None
+    product: str = ""
+    gpu_memory_mib: int | None = None
+    unusable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All servers of one moment, by name."""
+
+    servers: tuple[ServerCapacity, ...] = ()
+
+    def pools(self) -> dict[str, list[ServerCapacity]]:
+        """The servers of each organization that has any."""
+        found: defaultdict[str, list[ServerCapacity]] = defaultdict(list)
+        for server in self.servers:
+            found[server.organization].append(server)
+        return dict(found)
+
+
+def take_snapshot(
+    nodes: Iterable[ObservedNode],
+    bound_pods: Iterable[ObservedPod],
+    unseen: Iterable[Claim],
+    pool_of: Callable[[ObservedNode], str],
+    *,
+    tolerated: Collection[tuple[str, str]] = TOLERATED,
+    closed: Mapping[str, str] = _NOTHING_CLOSED,
+) -> Snapshot:
+    """Add up what is free. `unseen` holds the claims of attempts whose pod is not among `bound_pods`.
+
+    `closed` maps the servers that are closed by a flag of ours to the words for it, which read after "is".
+    """
+    taken = _taken(bound_pods, unseen)
+    servers = (
+        _capacity(node, pool_of(node), taken[node.name], closed.get(node.name, "") or _unusable(node, tolerated))
+        for node in nodes
+    )
+    return Snapshot(tuple(sorted(servers, key=lambda server: server.name)))
+
+
+@dataclass(slots=True)
+class _Taken:
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+    gpus: Counter[str] = field(default_factory=Counter)
+
+    def add(self, cpu_millis: int, memory_bytes: int, gpus: Iterable[tuple[str, int]]) -> None:
+        self.cpu_millis += cpu_millis
+        self.memory_bytes += memory_bytes
+        for resource, count in gpus:
+            self.gpus[resource] += count
+
+
+def _taken(pods: Iterable[ObservedPod], claims: Iterable[Claim]) -> defaultdict[str, _Taken]:
+    taken: defaultdict[str, _Taken] = defaultdict(_Taken)
+    for pod in pods:
+        # The pod's phase, not its container's end: the scheduler counts a pod until the phase is terminal.
+        if pod.phase not in _TERMINAL_POD_PHASES:
+            taken[pod.node].add(pod.cpu_millis, pod.memory_bytes, pod.gpu_requests)
+    for claim in claims:
+        taken[claim.server].add(claim.cpu_millis, claim.memory_bytes, [(claim.gpu_resource, claim.gpu_count)])
+    return taken
+
+
+def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: str) -> ServerCapacity:
+    allocatable = dict(node.allocatable_gpus)
+    return ServerCapacity(
+        name=node.name,
+        organization=organization,
+        cpu_free=node.cpu_millis - taken.cpu_millis,
+        cpu_total=node.cpu_millis,
+        memory_free=node.memory_bytes - taken.memory_bytes,
+        memory_total=node.memory_bytes,
+        gpus_free={resource: count - taken.gpus[resource] for resource, count in allocatable.items()},
+        gpus_allocatable=allocatable,
+        gpus_total=dict(node.capacity_gpus),
+        driver=parse_driver(node.driver),
+        product=node.product,
+        gpu_memory_mib=node.gpu_memory_mib,
+        unusable=unusable,
+    )
+
+
+def _unusable(node: ObservedNode, tolerated: Collection[tuple[str, str]]) -> str:
+    """Why the node takes no new work. The cause before its symptoms: a cordon and a lost node each bring taints too."""
+    if node.is_cordoned:
+        return "cordoned"
+    if not node.is_ready:
+        return "not ready"
+    if node.pressure:
+        return node.pressure[0]
+    repelling = (t for t in node.taints if t.effect in _REPELLING_EFFECTS and (t.key, t.effect) not in tolerated)
+    return next((_taint_words(taint) for taint in repelling), "")
+
+
+def _taint_words(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"taint {taint.key}{value}:{taint.effect}"

@@ -1,0 +1,41 @@
+"""Numbers as people read them in the sentences of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"
+
+
+def needs(gpu_count: int) -> str:
+    """The start of a sentence about a request; one GPU is on one server anyway."""
+    return f"needs {gpus(gpu_count)}" + (" on one server" if gpu_count > 1 else "")
+
+
+def cpu(millis: int) -> str:
+    """Cores; an over-committed server has none free rather than a negative number."""
+    return f"{max(millis, 0) / 1000:g}"
+
+
+def memory(size: int, *, round_up: bool = False) -> str:
+    """One decimal at most. What is free rounds down, what is needed up: a shortage must not read as equality."""
+    size = max(size, 0)
+    for suffix, unit in _UNITS:
+        if size >= unit:
+            tenths = -(-size * 10 // unit) if round_up else size * 10 // unit
+            return f"{tenths / 10:g}{suffix}"
+    return str(size)
+
+
+def version(parts: Sequence[int]) -> str:
+    """A driver's version as NVIDIA prints it: every part but the first has two digits at least."""
+    return ".".join([*map(str, parts[:1]), *(f"{part:02}" for part in parts[1:])])
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))

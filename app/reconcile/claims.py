@@ -1,0 +1,58 @@
+"""What our attempts will take on their servers although no pod of theirs is seen bound there yet.
+
+Kept in memory by the one process that places and reconciles, because it is asked at every plan; read from the store at
+the start and at every full look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.cluster.projection import Projection
+from app.domain.workload import Attempt, Workload
+from app.placement.snapshot import Claim
+from app.store import reads
+
+
+@dataclass
+class Claims:
+    projection: Projection
+    _claims: dict[tuple[UUID, int], tuple[str, Claim]] = field(default_factory=dict)
+    _loaded: bool = False
+
+    async def load(self) -> None:
+        """Take them anew from the store. What is added meanwhile stays."""
+        added_before = set(self._claims)
+        stored = await reads.unstarted_attempts()
+        for key in added_before - {(attempt.workload_id, attempt.number) for attempt, _ in stored}:
+            self._claims.pop(key, None)
+        for attempt, workload in stored:
+            self.add(attempt, workload)
+        self._loaded = True
+
+    async def ensure_loaded(self) -> None:
+        if not self._loaded:
+            await self.load()
+
+    def add(self, attempt: Attempt, workload: Workload) -> None:
+        resources = workload.spec.resources
+        claim = Claim(
+            attempt.server, attempt.gpu_resource, resources.gpu_count, resources.cpu_millis, resources.memory_bytes
+        )
+        self._claims[attempt.workload_id, attempt.number] = (attempt.job_name, claim)
+
+    def drop(self, attempt: Attempt) -> None:
+        """The attempt has ended: whatever it holds is its pod's now."""
+        self._claims.pop((attempt.workload_id, attempt.number), None)
+
+    def open(self) -> list[Claim]:
+        """Those whose pod isn't seen bound; the others are dropped, as their pods are counted from now on."""
+        seen = [key for key, (job_name, _) in self._claims.items() if self._is_counted(job_name)]
+        for key in seen:
+            del self._claims[key]
+        return [claim for _, claim in self._claims.values()]
+
+    def _is_counted(self, job_name: str) -> bool:
+        _, pod = self.projection.observe(job_name)
+        return pod is not None and (bool(pod.node) or pod.is_over)

@@ -1,0 +1,181 @@
+"""One workload's attempts against the cluster: load → decide → apply.
+
+Runs one at a time per workload. It alone calls the cluster for a workload, so a cancel can't overtake a create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+
+from app.bus import Bus
+from app.clock import Clock
+from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError
+from app.cluster.projection import Projection
+from app.domain.lifecycle import (
+    Action,
+    CreateJob,
+    Decision,
+    DeleteJob,
+    LimitRun,
+    Policy,
+    ReleasePod,
+    decide,
+    decide_cleanup,
+    refuse,
+)
+from app.domain.observed import Observation, ObservedPod
+from app.domain.workload import Attempt, Workload
+from app.reconcile.claims import Claims
+from app.reconcile.recent import Known, Recent
+from app.store import people
+from app.store.writes import Change, apply_changes, save_cleanup
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class JobReconciler:
+    port: ClusterPort
+    projection: Projection
+    bus: Bus
+    clock: Clock
+    policy: Policy
+    claims: Claims
+    recent: Recent = field(default_factory=Recent)
+    _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
+
+    async def reconcile(self, workload_id: UUID) -> datetime | None:
+        """Bring one workload a step on; returns when to look again although nothing changed."""
+        known = await self.recent.get(workload_id)
+        if known is None:
+            return None
+        wakes: list[datetime | None] = []
+        for attempt in known.attempts:
+            if attempt.ended_at is not None:
+                wakes.append(await self._clean(known, attempt))
+            elif not known.workload.status.is_terminal and attempt.number == known.workload.attempt:
+                wakes.append(await self._advance(known, attempt))
+        return min((wake for wake in wakes if wake is not None), default=None)
+
+    async def _advance(self, known: Known, attempt: Attempt) -> datetime | None:
+        now = self.clock.now()
+        decision = decide(known.workload, attempt, await self._observe(attempt), now, self.policy)
+        stored = await self._write(known, attempt, decision, now)
+        if stored is None:
+            return now
+        try:
+            await self._act(known.workload, attempt, decision.actions)
+        except RefusedError as error:
+            # The API server will not have this Job: the attempt ends, with the server's words.
+            refused = refuse(stored.workload, attempt, error.message, now, self.policy)
+            await self._write(stored, attempt, refused, now)
+            return now
+        return decision.wake_at
+
+    async def _observe(self, attempt: Attempt) -> Observation:
+        """What is seen of the attempt. An absence that something would be decided on is confirmed with the API."""
+        job, pod = self.projection.observe(attempt.job_name)
+        was_there = bool(attempt.job_uid) or attempt.stop_reason is not None or attempt.ended_at is not None
+        if (job is None and was_there) or (pod is None and attempt.pod_uid):
+            job, pod = await self.port.find(attempt.job_name)
+        return Observation(job, pod, self._node_answers(pod))
+
+    def _node_answers(self, pod: ObservedPod | None) -> bool | None:
+        node = self.projection.nodes.get(pod.node) if pod is not None else None
+        return node.is_ready if node is not None else None
+
+    async def _write(self, known: Known, attempt: Attempt, decision: Decision, now: datetime) -> Known | None:
+        """Store the decision; returns what is true then, or None when someone else changed the workload meanwhile."""
+        after = decision.attempt or attempt
+        if decision.workload == known.workload and after == attempt:
+            return known
+        change = Change(known.workload, decision.workload, attempt, after)
+        [won] = await apply_changes(known.workload.organization_id, [change], now)
+        if not won:
+            self.recent.forget(known.workload.id)
+            return None
+        stored = Known(change.stored, _with(known.attempts, after))
+        self.recent.remember(stored)
+        self._tell(stored.workload, after)
+        return stored
+
+    def _tell(self, workload: Workload, attempt: Attempt) -> None:
+        if attempt.ended_at is not None:
+            self.claims.drop(attempt)
+        self.bus.wake_events(workload.organization_id)
+        if workload.waits:
+            self.bus.wake_queue()
+
+    async def _act(self, workload: Workload, attempt: Attempt, actions: Sequence[Action]) -> None:
+        for action in actions:
+            match action:
+                case CreateJob():
+                    await self._create(workload, attempt)
+                case DeleteJob(uid):
+                    await self._delete(attempt, uid)
+                case LimitRun(pod, seconds):
+                    await self.port.limit_run(pod, seconds)
+                case ReleasePod(pod):
+                    await self.port.release_pod(pod)
+
+    async def _create(self, workload: Workload, attempt: Attempt) -> None:
+        spec = await self._job_spec(workload, attempt)
+        try:
+            job = await self.port.create_job(spec)
+        except ConflictError as error:
+            raise RefusedError(409, "AlreadyExists", error.message) from error
+        self.projection.remember_job(job)
+
+    async def _job_spec(self, workload: Workload, attempt: Attempt) -> JobSpec:
+        projects = await people.projects_by_id([workload.spec.project_id]) if workload.spec.project_id else {}
+        spec, resources = workload.spec, workload.spec.resources
+        return JobSpec(
+            job_name=attempt.job_name,
+            workload_id=workload.id,
+            attempt=attempt.number,
+            organization=await self._slug(workload.organization_id),
+            project=projects[spec.project_id].slug if spec.project_id in projects else "",
+            image=spec.image,
+            command=spec.command,
+            args=spec.args,
+            env_vars=spec.env_vars,
+            cpu_millis=resources.cpu_millis,
+            memory_bytes=resources.memory_bytes,
+            gpu_count=resources.gpu_count,
+            gpu_resource=attempt.gpu_resource,
+            server=attempt.server,
+            run_limit_seconds=spec.timeout_seconds,
+            start_limit_seconds=spec.start_timeout_seconds,
+        )
+
+    async def _slug(self, organization_id: UUID) -> str:
+        if organization_id not in self._slugs:
+            found = await people.organizations_by_id([organization_id])
+            self._slugs[organization_id] = found[organization_id].slug
+        return self._slugs[organization_id]
+
+    async def _delete(self, attempt: Attempt, uid: str) -> None:
+        try:
+            await self.port.delete_job(attempt.job_name, uid)
+        except ConflictError:
+            _log.info("job to delete is another one by now", job=attempt.job_name, uid=uid)
+
+    async def _clean(self, known: Known, attempt: Attempt) -> datetime | None:
+        seen = await self._observe(attempt)
+        after, actions, wake_at = decide_cleanup(attempt, seen, self.clock.now(), self.policy)
+        await self._act(known.workload, attempt, actions)
+        await save_cleanup(attempt, after)
+        if after != attempt:
+            self.recent.remember(replace(known, attempts=_with(known.attempts, after)))
+        return wake_at
+
+
+def _with(attempts: Sequence[Attempt], changed: Attempt) -> tuple[Attempt, ...]:
+    """The attempts with the changed one in its place; without it once nothing of it is left."""
+    present = (changed if attempt.number == changed.number else attempt for attempt in attempts)
+    return tuple(attempt for attempt in present if attempt.cleaned_at is None)

@@ -1,0 +1,137 @@
+"""Placing what waits: load the queue and a snapshot → plan (off the event loop) → apply.
+
+One tick at a time. A tick runs when something was submitted, ended or changed in the cluster, when a back-off or a
+queue limit passes, and once a minute anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from app.bus import Bus
+from app.clock import Clock
+from app.cluster.projection import Projection
+from app.domain.cuda import CudaVersion
+from app.domain.lifecycle import Decision, decide_waiting, place
+from app.domain.people import Organization
+from app.domain.states import Reason
+from app.domain.workload import Attempt, Workload
+from app.placement.plan import Answer, Place, Plan, Request, plan
+from app.placement.snapshot import Snapshot
+from app.reconcile.board import Board
+from app.reconcile.claims import Claims
+from app.store import people, reads
+from app.store.reads import Waiting
+from app.store.writes import Change, apply_changes, explain_waiting
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    projection: Projection
+    board: Board
+    claims: Claims
+    bus: Bus
+    clock: Clock
+    placed: Callable[[Workload, Attempt], None]  # told of every new attempt once it is stored
+
+    async def tick(self) -> datetime | None:
+        """Place what can be placed, word why the rest waits; returns when a waiting workload's time comes."""
+        if not self.projection.synced:
+            return None
+        await self.claims.ensure_loaded()
+        now = self.clock.now()
+        queue = await reads.waiting_workloads()
+        overdue = [w.id for w in queue if (deadline := _deadline(w)) is not None and deadline <= now]
+        await self._decide(overdue, lambda workload: decide_waiting(workload, now))
+        eligible = [w for w in queue if w.id not in set(overdue) and (w.not_before is None or w.not_before <= now)]
+        if eligible:
+            await self._plan(eligible)
+        return _next_moment(queue, now)
+
+    async def _plan(self, queue: Sequence[Waiting]) -> None:
+        organizations = await people.organizations()
+        slugs, default = {o.id: o.slug for o in organizations}, default_pool(organizations)
+        requests = [_request(w, slugs[w.organization_id]) for w in queue]
+        take = self.board.snapshot(lambda node: node.pool or default)
+        answers = (await asyncio.to_thread(_plan, requests, take)).answers
+        await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)})
+        await self._explain(queue, answers)
+
+    async def _place(self, placements: Mapping[UUID, Place]) -> None:
+        now = self.clock.now()
+
+        def give(workload: Workload) -> Decision:
+            answer = placements[workload.id]
+            return place(workload, answer.server, answer.gpu_resource, now)
+
+        for change in await self._decide(list(placements), give):
+            if change.attempt is not None:
+                self.claims.add(change.attempt, change.after)
+                self.placed(change.stored, change.attempt)
+
+    async def _decide(self, ids: Sequence[UUID], decide: Callable[[Workload], Decision]) -> list[Change]:
+        """Load those that still wait, decide, write; returns the changes that won. A lost one is planned again."""
+        if not ids:
+            return []
+        waiting = [w for w in (await reads.workloads_by_id(ids)).values() if w.waits]
+        changes: dict[UUID, list[Change]] = defaultdict(list)
+        for workload in waiting:
+            decision = decide(workload)
+            if decision.workload != workload:
+                changes[workload.organization_id].append(Change(workload, decision.workload, None, decision.attempt))
+        won: list[Change] = []
+        for organization_id, group in changes.items():
+            results = await apply_changes(organization_id, group, self.clock.now())
+            won += [change for change, did_win in zip(group, results, strict=True) if did_win]
+            self.bus.wake_events(organization_id)
+            if not all(results):
+                self.bus.wake_queue()
+        return won
+
+    async def _explain(self, queue: Sequence[Waiting], answers: Mapping[UUID, Answer]) -> None:
+        """Store why the rest waits, a statement for each group that shares its words."""
+        groups: dict[tuple[UUID, Reason, str], list[UUID]] = defaultdict(list)
+        for waiting in queue:
+            answer = answers[waiting.id]
+            if not isinstance(answer, Place) and (waiting.reason, waiting.message) != (answer.reason, answer.message):
+                groups[waiting.organization_id, answer.reason, answer.message].append(waiting.id)
+        for (organization_id, reason, message), ids in groups.items():
+            await explain_waiting(organization_id, ids, reason, message, self.clock.now())
+            self.bus.wake_events(organization_id)
+
+
+def _plan(requests: Sequence[Request], take_snapshot: Callable[[], Snapshot]) -> Plan:
+    return plan(requests, take_snapshot())
+
+
+def default_pool(organizations: Iterable[Organization]) -> str:
+    """The slug of the organization that owns nodes without a pool label; empty where none does."""
+    return next((o.slug for o in organizations if o.is_default), "")
+
+
+def _request(waiting: Waiting, slug: str) -> Request:
+    return Request(
+        workload_id=waiting.id,
+        organization=slug,
+        gpu_count=waiting.gpu_count,
+        cpu_millis=waiting.cpu_millis,
+        memory_bytes=waiting.memory_bytes,
+        queued_at=waiting.queued_at,
+        cuda=CudaVersion.parse(waiting.cuda) if waiting.cuda else None,
+        avoid=frozenset(waiting.avoid_servers),
+    )
+
+
+def _deadline(waiting: Waiting) -> datetime | None:
+    limit = waiting.queue_timeout_seconds
+    return None if limit is None else waiting.queued_at + timedelta(seconds=limit)
+
+
+def _next_moment(queue: Iterable[Waiting], now: datetime) -> datetime | None:
+    moments = (m for w in queue for m in (w.not_before, _deadline(w)) if m is not None and m > now)
+    return min(moments, default=None)

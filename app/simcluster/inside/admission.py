@@ -1,0 +1,63 @@
+"""Whether a kubelet takes a pod that was bound to it, and with which devices. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.simcluster.fleet import GPU_RESOURCE
+from app.simcluster.inside.behaviour import Outcome
+from app.simcluster.meta import Json
+from app.simcluster.quantity import Amounts, amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    devices: dict[str, list[str]]  # by container
+
+
+def admit(
+    pod: Json, requests: Amounts, allocatable: Amounts, used: Amounts, free: list[str], outcome: Outcome
+) -> Admitted | Refused:
+    """`free` are the healthy devices that no active pod holds, `used` what the other pods take."""
+    if outcome is Outcome.OUT_OF_CPU:
+        return _out_of("cpu", requests.get("cpu", 0) or 1000, used, allocatable)
+    if outcome is Outcome.ADMISSION_ERROR:
+        return _no_devices(max(1, requests.get(GPU_RESOURCE, 0)), 0)
+    devices = _allocate(pod, free) if GPU_RESOURCE in allocatable else Admitted({})
+    if isinstance(devices, Refused):
+        return devices  # the device plugin is asked before the sums are looked at
+    for name, wanted in requests.items():
+        # a resource the node doesn't list at all is not looked at: such a pod runs without it
+        if name in allocatable and wanted and used.get(name, 0) + wanted > allocatable[name]:
+            return _out_of(name, wanted, used, allocatable)
+    return devices
+
+
+def _allocate(pod: Json, free: list[str]) -> Admitted | Refused:
+    devices: dict[str, list[str]] = {}
+    at = 0
+    for container in pod["spec"]["containers"]:
+        resources = container.get("resources") or {}
+        wanted = amounts(resources.get("requests") or resources.get("limits") or {}).get(GPU_RESOURCE, 0)
+        if at + wanted > len(free):
+            return _no_devices(wanted, len(free) - at)
+        if wanted:
+            devices[container["name"]] = free[at : at + wanted]
+            at += wanted
+    return Admitted(devices)
+
+
+def _out_of(name: str, wanted: int, used: Amounts, allocatable: Amounts) -> Refused:
+    numbers = f"requested: {wanted}, used: {used.get(name, 0)}, capacity: {allocatable.get(name, 0)}"
+    return Refused(f"OutOf{name}", f"Node didn't have enough resource: {name}, {numbers}")
+
+
+def _no_devices(wanted: int, available: int) -> Refused:
+    why = f"requested number of devices unavailable for {GPU_RESOURCE}. Requested: {wanted}, Available: {available}"
+    return Refused("UnexpectedAdmissionError", f"Allocate failed due to {why}, which is unexpected")

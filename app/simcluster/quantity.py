@@ -1,0 +1,61 @@
+"""Kubernetes quantities (`500m`, `16Gi`, `2`) as exact numbers, and the sum of what a pod asks for."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from functools import lru_cache
+
+from app.simcluster.meta import Json
+
+_FORM = re.compile(r"^([+-]?[0-9.]+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$")
+_DECIMAL: dict[str, Decimal | int] = {
+    "m": Decimal("0.001"),
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "P": 10**15,
+    "E": 10**18,
+}
+_BINARY: dict[str, Decimal | int] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_FACTORS = {**_DECIMAL, **_BINARY}
+
+Amounts = dict[str, int]  # cpu in thousandths of a core, all else in units: sums stay whole numbers
+
+
+@lru_cache(maxsize=4096)
+def parse_quantity(text: str) -> Decimal:
+    match = _FORM.match(text)
+    if not match:
+        raise ValueError(f"not a quantity: {text!r}")
+    number, suffix = Decimal(match[1]), match[2] or ""
+    if suffix[:1] in {"e", "E"} and suffix not in _FACTORS:
+        return number * Decimal(10) ** int(suffix[1:])
+    return number * _FACTORS.get(suffix, 1)
+
+
+def amounts(quantities: Json) -> Amounts:
+    return {name: _amount(name, str(value)) for name, value in quantities.items()}
+
+
+def _amount(name: str, text: str) -> int:
+    value = parse_quantity(text) * (1000 if name == "cpu" else 1)
+    return int(value.to_integral_value(rounding="ROUND_CEILING"))
+
+
+def pod_requests(spec: Json) -> Amounts:
+    """The sum over containers, or what the greatest init container asks for, and one pod."""
+    total: Amounts = {}
+    for container in spec["containers"]:
+        for name, value in _requests(container).items():
+            total[name] = total.get(name, 0) + value
+    for container in spec.get("initContainers") or []:
+        for name, value in _requests(container).items():
+            total[name] = max(total.get(name, 0), value)
+    return {**total, "pods": 1}
+
+
+def _requests(container: Json) -> Amounts:
+    resources = container.get("resources") or {}
+    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})

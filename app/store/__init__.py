@@ -1,0 +1,1 @@
+"""What is remembered: models and migrations, reads named by intention, guarded writes. SQLite and PostgreSQL."""

@@ -1,0 +1,105 @@
+"""Opening a database: connection settings, migrations, and the context that Tortoise finds its connections by.
+
+Callers keep the `Database` and run their code under `with database.active():`; tasks created inside inherit it. All
+state hangs on the context, so several databases may be open in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from tortoise.context import TortoiseContext
+from tortoise.migrations.api import migrate
+
+from app.store.sharedread import sharing
+from app.store.writes import grouping
+
+APP = "gpuyard"
+_SQLITE_PRAGMAS = {"busy_timeout": "10000", "synchronous": "NORMAL", "foreign_keys": "ON"}
+_POSTGRES_POOL = {"minsize": "1", "maxsize": "16"}
+
+
+class UnsupportedDatabaseError(ValueError):
+    """The URL's scheme is none that GPUYard keeps its data in."""
+
+
+def normalize_url(url: str) -> str:
+    """A URL in Tortoise's spelling, with the settings GPUYard needs unless the URL names its own."""
+    parts = urlsplit(url)
+    scheme = {"postgresql": "asyncpg", "postgres": "asyncpg"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("asyncpg", "sqlite"):
+        msg = f"{parts.scheme!r} is not a database GPUYard can use; give sqlite:///path or postgres://user@host/name"
+        raise UnsupportedDatabaseError(msg)
+    defaults = _SQLITE_PRAGMAS if scheme == "sqlite" else _POSTGRES_POOL
+    query = urlencode({**defaults, **dict(parse_qsl(parts.query))})
+    if scheme == "sqlite":
+        return f"sqlite://{_sqlite_path(parts.netloc + parts.path)}?{query}"
+    return urlunsplit((scheme, parts.netloc, parts.path, query, ""))
+
+
+def _sqlite_path(path: str) -> str:
+    """`sqlite:////abs` and `sqlite:///rel` as most tools read them; Tortoise takes what follows `//` as it is."""
+    return path.removeprefix("/")
+
+
+def tortoise_config(url: str) -> dict[str, Any]:
+    """The connection is named after the dialect: Tortoise caches its statements by that name for the whole process."""
+    dialect = url.partition(":")[0]
+    return {
+        "connections": {dialect: url},
+        "apps": {
+            APP: {
+                "models": ["app.store.models"],
+                "default_connection": dialect,
+                "migrations": "app.store.migrations",
+            }
+        },
+    }
+
+
+class Database:
+    """One open database."""
+
+    def __init__(self, url: str) -> None:
+        self.url = normalize_url(url)
+        self._context = TortoiseContext()
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.startswith("sqlite:")
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date. On SQLite foreign keys are off meanwhile: a rebuilt table must not cascade."""
+        url = self.url.replace("foreign_keys=ON", "foreign_keys=OFF")
+        async with TortoiseContext():
+            await migrate(config=tortoise_config(url))
+
+    async def open(self) -> None:
+        with self._context:
+            await self._context.init(config=tortoise_config(self.url))
+
+    async def close(self) -> None:
+        with self._context:
+            await self._context.close_connections()
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Inside, models use this database; tasks created inside inherit it."""
+        with self._context, grouping(), sharing():
+            yield
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Database]:
+    """A migrated, open and active database, closed at the end."""
+    database = Database(url)
+    await database.migrate()
+    await database.open()
+    try:
+        with database.active():
+            yield database
+    finally:
+        await database.close()

@@ -1,0 +1,236 @@
+"""Tables. Nothing outside `app.store` sees a row: `app.store.mapping` turns rows into domain nouns.
+
+States are plain text columns, so that a new member of an enum is never a change of schema. On SQLite an altered or
+removed column makes Tortoise rebuild its table, which can drop indexes and, through ON DELETE CASCADE, rows: hence
+RESTRICT everywhere, and new columns are added, not altered. Tables are described in comments: Tortoise would copy a
+class docstring into the schema.
+"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from tortoise import fields
+from tortoise.indexes import Index
+from tortoise.models import Model
+
+
+class OrganizationRow(Model):
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    slug = fields.CharField(max_length=63, unique=True)
+    name = fields.CharField(max_length=200)
+    gpu_workloads_enabled = fields.BooleanField(default=True)
+    is_default = fields.BooleanField(default=False)
+    event_sequence = fields.BigIntField(default=0)
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "organizations"
+
+
+class UserRow(Model):
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    email = fields.CharField(max_length=254, unique=True)
+    password_hash = fields.CharField(max_length=255)
+    disabled_at = fields.DatetimeField(null=True)
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "users"
+
+
+class MembershipRow(Model):
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    user: fields.ForeignKeyRelation[UserRow] = fields.ForeignKeyField(
+        "gpuyard.UserRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    role = fields.CharField(max_length=16)
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "memberships"
+        unique_together = (("organization", "user"),)
+
+
+class ProjectRow(Model):
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    slug = fields.CharField(max_length=63)
+    name = fields.CharField(max_length=200)
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "projects"
+        unique_together = (("organization", "slug"),)
+
+
+class TokenRow(Model):
+    # A credential for programs. Of a person (`user`), or of a service: then `organization` and `role` are its own.
+
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    secret_hash = fields.CharField(max_length=64, unique=True)
+    name = fields.CharField(max_length=200)
+    user: fields.ForeignKeyNullableRelation[UserRow] = fields.ForeignKeyField(
+        "gpuyard.UserRow", related_name=False, on_delete=fields.RESTRICT, null=True
+    )
+    organization: fields.ForeignKeyNullableRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT, null=True
+    )
+    role = fields.CharField(max_length=16, default="")
+    scopes = fields.JSONField[list[str]]()
+    created_at = fields.DatetimeField()
+    expires_at = fields.DatetimeField(null=True)
+    revoked_at = fields.DatetimeField(null=True)
+
+    class Meta:
+        table = "tokens"
+
+
+class ServerRow(Model):
+    # A node on record: it stays when the node goes, so that an outage hides nothing.
+
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    name = fields.CharField(max_length=253, unique=True)
+    organization_slug = fields.CharField(max_length=63, db_index=True)
+    product = fields.CharField(max_length=200, default="")
+    driver = fields.CharField(max_length=40, default="")
+    gpu_total = fields.IntField(default=0)
+    gpu_largest = fields.IntField(default=0)
+    facts = fields.JSONField[dict[str, object]]()
+    first_seen_at = fields.DatetimeField()
+    last_seen_at = fields.DatetimeField()
+    gone_at = fields.DatetimeField(null=True)
+
+    class Meta:
+        table = "servers"
+
+
+class WorkloadRow(Model):
+    id = fields.UUIDField(primary_key=True)
+    organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    project: fields.ForeignKeyNullableRelation[ProjectRow] = fields.ForeignKeyField(
+        "gpuyard.ProjectRow", related_name=False, on_delete=fields.RESTRICT, null=True
+    )
+    submitted_by = fields.CharField(max_length=254)
+    idempotency_key = fields.CharField(max_length=200, null=True)
+    fingerprint = fields.CharField(max_length=64)
+    name = fields.CharField(max_length=100)
+    image = fields.CharField(max_length=700)
+    gpu_count = fields.IntField()
+    cpu_millis = fields.BigIntField()
+    memory_bytes = fields.BigIntField()
+    timeout_seconds = fields.IntField()
+    start_timeout_seconds = fields.IntField()
+    queue_timeout_seconds = fields.IntField(null=True)
+    max_retries = fields.IntField(default=0)
+    cuda = fields.CharField(max_length=16, null=True)
+    process = fields.JSONField[dict[str, object]]()  # env_vars, command, args
+    status = fields.CharField(max_length=16)
+    phase = fields.CharField(max_length=16)
+    reason = fields.CharField(max_length=40)
+    message = fields.TextField()
+    version = fields.BigIntField()
+    attempt = fields.IntField(default=0)
+    created_at = fields.DatetimeField()
+    queued_at = fields.DatetimeField()
+    not_before = fields.DatetimeField(null=True)
+    avoid_servers = fields.JSONField[list[str]]()
+    retries_used = fields.IntField(default=0)
+    cancel_requested_at = fields.DatetimeField(null=True)
+    cancelled_by = fields.CharField(max_length=254, default="")
+    started_at = fields.DatetimeField(null=True)
+    completed_at = fields.DatetimeField(null=True)
+    exit_code = fields.IntField(null=True)
+    server = fields.CharField(max_length=253, default="")
+    gpus = fields.JSONField[list[str]]()
+
+    class Meta:
+        table = "workloads"
+        unique_together = (("organization", "idempotency_key"),)
+        indexes = (
+            Index(fields=("organization_id", "created_at", "id"), name="workloads_newest"),
+            Index(fields=("organization_id", "status", "created_at", "id"), name="workloads_by_status"),
+            Index(fields=("status", "phase"), name="workloads_live"),
+        )
+
+
+class AttemptRow(Model):
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    workload: fields.ForeignKeyRelation[WorkloadRow] = fields.ForeignKeyField(
+        "gpuyard.WorkloadRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    number = fields.IntField()
+    server = fields.CharField(max_length=253)
+    gpu_resource = fields.CharField(max_length=63)
+    placed_at = fields.DatetimeField()
+    job_uid = fields.CharField(max_length=64, default="")
+    pod_name = fields.CharField(max_length=253, default="")
+    pod_uid = fields.CharField(max_length=64, default="")
+    waiting_reason = fields.CharField(max_length=200, default="")
+    waiting_message = fields.TextField(default="")
+    started_at = fields.DatetimeField(null=True)
+    finished_at = fields.DatetimeField(null=True)
+    exit_code = fields.IntField(null=True)
+    termination = fields.CharField(max_length=200, default="")
+    gpus = fields.JSONField[list[str]]()
+    stop_reason = fields.CharField(max_length=40, null=True)
+    stop_requested_at = fields.DatetimeField(null=True)
+    reason = fields.CharField(max_length=40, null=True)
+    message = fields.TextField(default="")
+    ended_at = fields.DatetimeField(null=True)
+    cleaned_at = fields.DatetimeField(null=True)
+
+    class Meta:
+        table = "attempts"
+        unique_together = (("workload", "number"),)
+        indexes = (Index(fields=("cleaned_at",), name="attempts_uncleaned"),)
+
+
+class EventRow(Model):
+    # Append-only. `sequence` grows within the organization in commit order; it may skip numbers.
+
+    id = fields.BigIntField(primary_key=True, generated=True)
+    organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    sequence = fields.BigIntField()
+    workload: fields.ForeignKeyRelation[WorkloadRow] = fields.ForeignKeyField(
+        "gpuyard.WorkloadRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    type = fields.CharField(max_length=24)
+    status = fields.CharField(max_length=16)
+    phase = fields.CharField(max_length=16)
+    reason = fields.CharField(max_length=40)
+    message = fields.TextField()
+    at = fields.DatetimeField()
+    attempt = fields.IntField()
+    exit_code = fields.IntField(null=True)
+    server = fields.CharField(max_length=253, default="")
+
+    class Meta:
+        table = "events"
+        unique_together = (("organization", "sequence"),)
+        indexes = (Index(fields=("workload_id", "sequence"), name="events_of_workload"),)
+
+
+class AuditRow(Model):
+    # Who asked for what and was refused, or did it. The only thing that a refusal writes.
+
+    id = fields.BigIntField(primary_key=True, generated=True)
+    at = fields.DatetimeField(db_index=True)
+    organization_slug = fields.CharField(max_length=80, default="")
+    actor = fields.CharField(max_length=254)
+    action = fields.CharField(max_length=60)
+    target = fields.CharField(max_length=80, default="")
+    outcome = fields.CharField(max_length=30)
+    detail = fields.TextField(default="")
+
+    class Meta:
+        table = "audit"

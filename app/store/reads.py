@@ -1,0 +1,136 @@
+"""Reads of workloads, attempts and events, each named by its intention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from uuid import UUID
+
+from tortoise.expressions import Q
+
+from app.domain.states import TERMINAL_STATUSES, WAITING_PHASES, Status
+from app.domain.workload import Attempt, Event, Workload
+from app.store import mapping
+from app.store.models import AttemptRow, EventRow, WorkloadRow
+
+_LIVE = [s.value for s in Status if s not in TERMINAL_STATUSES]
+_WAITING = [p.value for p in WAITING_PHASES]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in the newest-first list, stable under inserts: the workload that was last seen."""
+
+    created_at: datetime
+    id: UUID
+
+
+async def find_workload(organization_id: UUID, workload_id: UUID) -> Workload | None:
+    row = await WorkloadRow.get_or_none(id=workload_id, organization_id=organization_id)
+    return mapping.workload(row) if row else None
+
+
+async def load_workload(workload_id: UUID) -> Workload | None:
+    row = await WorkloadRow.get_or_none(id=workload_id)
+    return mapping.workload(row) if row else None
+
+
+async def workloads_by_id(ids: Sequence[UUID]) -> dict[UUID, Workload]:
+    return {row.id: mapping.workload(row) for row in await WorkloadRow.filter(id__in=list(ids))}
+
+
+async def find_by_idempotency_key(organization_id: UUID, key: str) -> tuple[Workload, str] | None:
+    """The workload submitted under the key and its request's fingerprint."""
+    row = await WorkloadRow.get_or_none(organization_id=organization_id, idempotency_key=key)
+    return (mapping.workload(row), row.fingerprint) if row else None
+
+
+async def newest_workloads(
+    organization_id: UUID, limit: int, after: Position | None = None, statuses: Iterable[Status] | None = None
+) -> list[Workload]:
+    """A page of the organization's workloads, newest first."""
+    query = WorkloadRow.filter(organization_id=organization_id, **_status_filter(statuses))
+    if after is not None:
+        query = query.filter(Q(created_at__lt=after.created_at) | Q(created_at=after.created_at, id__lt=after.id))
+    return [mapping.workload(row) for row in await query.order_by("-created_at", "-id").limit(limit)]
+
+
+async def count_workloads(organization_id: UUID, statuses: Iterable[Status] | None = None) -> int:
+    return await WorkloadRow.filter(organization_id=organization_id, **_status_filter(statuses)).count()
+
+
+def _status_filter(statuses: Iterable[Status] | None) -> dict[str, list[str]]:
+    return {} if statuses is None else {"status__in": [s.value for s in statuses]}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What placing needs of a workload that wants a server: there may be many, and they are read often."""
+
+    id: UUID
+    organization_id: UUID
+    gpu_count: int
+    cpu_millis: int
+    memory_bytes: int
+    cuda: str | None
+    queued_at: datetime
+    not_before: datetime | None
+    queue_timeout_seconds: int | None
+    avoid_servers: list[str]
+    reason: str
+    message: str
+
+
+_WAITING_COLUMNS = tuple(field.name for field in fields(Waiting))
+
+
+async def waiting_workloads() -> list[Waiting]:
+    """Everything that wants a server, of all organizations, longest waiting first."""
+    query = WorkloadRow.filter(status=Status.PENDING.value, phase__in=_WAITING).order_by("queued_at", "id")
+    return [Waiting(*row) for row in await query.values_list(*_WAITING_COLUMNS)]
+
+
+async def attempts_of(workload_ids: Sequence[UUID]) -> list[Attempt]:
+    rows = await AttemptRow.filter(workload_id__in=list(workload_ids)).order_by("workload_id", "number")
+    return [mapping.attempt(row) for row in rows]
+
+
+async def uncleaned_attempts(workload_id: UUID) -> list[Attempt]:
+    """Attempts that may still have something in the cluster: the live one and ended ones not yet swept."""
+    rows = await AttemptRow.filter(workload_id=workload_id, cleaned_at=None).order_by("number")
+    return [mapping.attempt(row) for row in rows]
+
+
+async def workloads_to_reconcile() -> list[UUID]:
+    """Every workload that is live or left something in the cluster: where a restart begins."""
+    live = await WorkloadRow.filter(status__in=_LIVE).values_list("id", flat=True)
+    leftovers = await AttemptRow.filter(cleaned_at=None).values_list("workload_id", flat=True)
+    return list(dict.fromkeys([*map(_uuid, live), *map(_uuid, leftovers)]))
+
+
+def _uuid(value: object) -> UUID:
+    return value if isinstance(value, UUID) else UUID(str(value))
+
+
+async def unstarted_attempts() -> list[tuple[Attempt, Workload]]:
+    """Attempts whose container does not execute yet: what placement must count before their pods are seen."""
+    rows = await AttemptRow.filter(ended_at=None, started_at=None).select_related("workload")
+    return [(mapping.attempt(row), mapping.workload(row.workload)) for row in rows]
+
+
+async def events_after(organization_id: UUID, sequence: int, limit: int) -> list[Event]:
+    rows = (
+        await EventRow.filter(organization_id=organization_id, sequence__gt=sequence).order_by("sequence").limit(limit)
+    )
+    return [mapping.event(row) for row in rows]
+
+
+async def last_event_sequence(organization_id: UUID) -> int:
+    row = await EventRow.filter(organization_id=organization_id).order_by("-sequence").first()
+    return row.sequence if row else 0
+
+
+async def events_of(workload_ids: Sequence[UUID]) -> list[Event]:
+    rows = await EventRow.filter(workload_id__in=list(workload_ids)).order_by("sequence")
+    return [mapping.event(row) for row in rows]

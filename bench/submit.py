@@ -1,0 +1,283 @@
+"""How much of the cluster's own speed is left when the whole product stands in front of it.
+
+Run `python -m bench.submit` (`--quick` for a glance). The same number of Jobs is created twice on one simulated
+cluster: directly through the product's own adapter, and by submitting workloads over GraphQL to a running
+`gpuyard serve` that checks, stores, places and creates them. Both are timed until the cluster has shown the last Job in
+a watch. The headline is the ratio of the two rates from one run. A second figure: the time from a pod's change in the
+cluster until a subscriber over WebSocket has the event.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import httpx2
+import uvloop
+import yaml
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
+
+from app.auth.secrets import hash_token, new_token
+from app.cluster.connection import ConnectionSettings
+from app.cluster.kubernetes_port import KubernetesPort, PortSettings, open_port
+from app.cluster.port import EventKind, JobSpec, Kind
+from app.commands import administer
+from app.domain.observed import ObservedPod
+from app.domain.people import Role
+from app.domain.workload import job_name
+from app.store.database import opened
+
+NAMESPACE, ORGANIZATION = "gpuyard", "bench"
+CONCURRENCY = 32
+GPUS_PER_NODE = 8
+MUTATION = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { workload { id jobName } } }"
+EVENTS = 'subscription { workloadEvents(organization: "bench") { type workloadId } }'
+
+
+@dataclass(frozen=True)
+class Running:
+    folder: Path
+    kubeconfig: Path
+    port: KubernetesPort
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    jobs, rounds = (100, 1) if parser.parse_args().quick else (400, 3)
+    uvloop.run(compare(jobs, rounds))
+
+
+async def compare(jobs: int, rounds: int) -> None:
+    ratios, latencies = [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            async with cluster(Path(folder), jobs) as running:
+                direct = await timed(running.port, jobs, lambda: create_directly(running.port, jobs))
+                async with service(running) as (url, token):
+                    whole = await timed(running.port, jobs, lambda: submit_all(url, token, jobs))
+                    latencies += await event_latencies(running.port, url, token)
+        ratios.append(whole / direct)
+        print(f"direct {direct:7.1f} Jobs/s   whole app {whole:7.1f} Jobs/s   ratio {whole / direct:.2f}")
+    print(f"submit path / direct creation: median {statistics.median(ratios):.2f} of {rounds} (aim: at least 0.50)")
+    ordered = sorted(latencies)
+    print(
+        f"pod change to subscriber: median {statistics.median(ordered) * 1000:.0f} ms, worst {ordered[-1] * 1000:.0f} ms"
+    )
+
+
+@asynccontextmanager
+async def cluster(folder: Path, jobs: int) -> AsyncIterator[Running]:
+    nodes = [
+        {"name": f"n{i:04}", "gpus": GPUS_PER_NODE, "product": "bench", "cpu": "256", "memory": "4Ti"}
+        for i in range(2 * jobs // GPUS_PER_NODE + 4)
+    ]
+    config = folder / "config.json"
+    config.write_text(json.dumps({"fleet": nodes, "settings": {"run_seconds": 3600}}))
+    ready = folder / "cluster.json"
+    command = ["app.simcluster", "--data", str(folder / "cluster"), "--config", str(config), "--ready-file", str(ready)]
+    with process([sys.executable, "-m", *command], {}, folder / "cluster.log"):
+        facts = json.loads(await content(ready))
+        await create_namespace(facts)
+        port = open_port(ConnectionSettings(Path(facts["kubeconfig"])), PortSettings(NAMESPACE))
+        try:
+            yield Running(folder, Path(facts["kubeconfig"]), port)
+        finally:
+            await port.close()
+
+
+@contextmanager
+def process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[None]:
+    with log.open("wb") as output:
+        child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=output)
+    try:
+        yield
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait(20)
+
+
+async def content(path: Path) -> str:
+    async with asyncio.timeout(30):
+        while not path.is_file():
+            await asyncio.sleep(0.02)
+    return path.read_text()
+
+
+async def create_namespace(facts: dict[str, str]) -> None:
+    config = yaml.safe_load(Path(facts["kubeconfig"]).read_text())
+    certificate = config["clusters"][0]["cluster"].get("certificate-authority-data")
+    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}"}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    async with httpx2.AsyncClient(trust_env=False, verify=certificate is None) as client:
+        await client.post(f"{facts['url']}/api/v1/namespaces", headers=headers, json=body)
+
+
+async def timed(port: KubernetesPort, jobs: int, work: Callable[[], Awaitable[None]]) -> float:
+    """Jobs per second from the first request until the cluster has shown the last one."""
+    listing = await port.list_all(Kind.JOBS)
+    seen = asyncio.create_task(until_new_jobs(port, listing.resource_version, jobs))
+    await asyncio.sleep(0.2)
+    begun = time.perf_counter()
+    await asyncio.gather(work(), asyncio.wait_for(seen, 120))
+    return jobs / (time.perf_counter() - begun)
+
+
+async def until_new_jobs(port: KubernetesPort, resource_version: str, jobs: int) -> None:
+    names: set[str] = set()
+    async for event in port.watch(Kind.JOBS, resource_version):
+        if event.kind is EventKind.CHANGED and event.item is not None:
+            names.add(event.item.name)
+        if len(names) >= jobs:
+            return
+
+
+async def in_parallel(jobs: int, one: Callable[[int], Awaitable[None]]) -> None:
+    limit = asyncio.Semaphore(CONCURRENCY)
+
+    async def limited(number: int) -> None:
+        async with limit:
+            await one(number)
+
+    await asyncio.gather(*(limited(number) for number in range(jobs)))
+
+
+async def create_directly(port: KubernetesPort, jobs: int) -> None:
+    async def create(number: int) -> None:
+        workload = uuid4()
+        await port.create_job(
+            JobSpec(
+                job_name=job_name(workload, 1),
+                workload_id=workload,
+                attempt=1,
+                organization=ORGANIZATION,
+                image="nvidia/cuda:12.2.0-base-ubuntu22.04",
+                cpu_millis=4000,
+                memory_bytes=16 * 2**30,
+                gpu_count=1,
+                gpu_resource="nvidia.com/gpu",
+                server=f"n{number // GPUS_PER_NODE:04}",
+                run_limit_seconds=3600,
+                start_limit_seconds=1800,
+                env_vars=(("MODEL_PATH", "/data/model"), ("BATCH_SIZE", "32")),
+            )
+        )
+
+    await in_parallel(jobs, create)
+
+
+@asynccontextmanager
+async def service(running: Running) -> AsyncIterator[tuple[str, str]]:
+    """A `gpuyard serve` of its own process on a fresh SQLite file; its address and an owner's token."""
+    database = f"sqlite:///{running.folder}/bench.db"
+    token = new_token()
+    async with opened(database):
+        now = datetime.now(UTC)
+        await administer.create_organization(ORGANIZATION, "", now)
+        await administer.create_service_token(ORGANIZATION, Role.OWNER, hash_token(token), "bench", (), now)
+    environment = {
+        "GPUYARD_DATABASE_URL": database,
+        "GPUYARD_KUBECONFIG": str(running.kubeconfig),
+        "GPUYARD_NAMESPACE": NAMESPACE,
+        "GPUYARD_PORT": "0",
+    }
+    log = running.folder / "serve.log"
+    with process([sys.executable, "-m", "app", "serve"], environment, log):
+        url = await address(log)
+        await until_ready(url, token)
+        yield url, token
+
+
+async def address(log: Path) -> str:
+    async with asyncio.timeout(30):
+        while True:
+            for line in log.read_text().splitlines():
+                if line.startswith("GPUYard serves "):
+                    return line.split()[-1]
+            await asyncio.sleep(0.05)
+
+
+async def until_ready(url: str, token: str) -> None:
+    """Ready, and the servers are on record."""
+    query = {"query": '{ organization(slug: "bench") { servers { name } } }'}
+    async with httpx2.AsyncClient(trust_env=False) as client, asyncio.timeout(60):
+        while True:
+            answer = await client.post(f"{url}/graphql", json=query, headers={"authorization": f"Bearer {token}"})
+            if "errors" not in answer.json():
+                return
+            await asyncio.sleep(0.1)
+
+
+async def submit_all(url: str, token: str, jobs: int) -> None:
+    async with httpx2.AsyncClient(trust_env=False, timeout=60) as client:
+
+        async def submit(_: int) -> None:
+            environment = {"MODEL_PATH": "/data/model", "BATCH_SIZE": "32"}
+            wanted = {
+                "organization": ORGANIZATION,
+                "image": "nvidia/cuda:12.2.0-base-ubuntu22.04",
+                "gpuCount": 1,
+                "envVars": [{"name": name, "value": value} for name, value in environment.items()],
+            }
+            body = {"query": MUTATION, "variables": {"input": wanted}}
+            answer = await client.post(f"{url}/graphql", json=body, headers={"authorization": f"Bearer {token}"})
+            if "errors" in answer.json():
+                raise SystemExit(answer.text)
+
+        await in_parallel(jobs, submit)
+
+
+async def event_latencies(port: KubernetesPort, url: str, token: str, jobs: int = 20) -> list[float]:
+    """Seconds from a plain watch showing a pod's start to the subscriber's STARTED event, one workload at a time."""
+    listing = await port.list_all(Kind.PODS)
+    shown: dict[str, float] = {}
+    told: dict[str, float] = {}
+    watching = asyncio.create_task(note_pods(port, listing.resource_version, shown))
+    following = asyncio.create_task(note_events(url, token, told))
+    await asyncio.sleep(0.5)
+    for number in range(jobs):
+        await submit_all(url, token, 1)
+        async with asyncio.timeout(30):
+            while len(told) <= number or len(shown) <= number:
+                await asyncio.sleep(0.01)
+    for task in (watching, following):
+        task.cancel()
+    await asyncio.gather(watching, following, return_exceptions=True)
+    return [told[workload] - shown[workload] for workload in told]
+
+
+async def note_pods(port: KubernetesPort, resource_version: str, shown: dict[str, float]) -> None:
+    async for event in port.watch(Kind.PODS, resource_version):
+        if isinstance(event.item, ObservedPod) and event.item.running_since and event.item.job_name:
+            shown.setdefault(event.item.job_name.split("-")[1], time.perf_counter())
+
+
+async def note_events(url: str, token: str, told: dict[str, float]) -> None:
+    address = f"{url.replace('http', 'ws', 1)}/graphql"
+    async with connect(address, subprotocols=[Subprotocol("graphql-transport-ws")], proxy=None) as socket:
+        await socket.send(json.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}}))
+        await socket.recv()
+        await socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": {"query": EVENTS}}))
+        async for message in socket:
+            event = json.loads(message)["payload"]["data"]["workloadEvents"]
+            if event["type"] == "STARTED":
+                told.setdefault(event["workloadId"].replace("-", ""), time.perf_counter())
+
+
+if __name__ == "__main__":
+    main()

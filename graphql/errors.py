@@ -1,0 +1,45 @@
+"""Errors at the edge: domain errors keep their words and get a code; anything else is masked and logged with an id."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import structlog
+from graphql import GraphQLError
+from strawberry.extensions import MaskErrors
+
+from app.domain.errors import DomainError, InvalidInputError, PreconditionFailedError
+
+_log = structlog.get_logger(__name__)
+
+
+class EdgeErrors(MaskErrors):
+    """Syntax, validation and coercion errors speak of the request itself and pass as they are."""
+
+    def __init__(self) -> None:
+        super().__init__(should_mask_error=lambda error: error.original_error is not None)
+
+    def anonymise_error(self, error: GraphQLError) -> GraphQLError:
+        cause = error.original_error
+        if isinstance(cause, DomainError):
+            return _rebuilt(error, cause.message, extensions_of(cause))
+        if isinstance(cause, GraphQLError):
+            return _rebuilt(error, cause.message, dict(cause.extensions or {}))
+        incident = uuid4().hex[:12]
+        _log.error("unexpected error in a resolver", incident=incident, path=error.path, exc_info=cause)
+        words = f"something went wrong here; the operator finds it in the log under {incident}"
+        return _rebuilt(error, words, {"code": "INTERNAL", "incident": incident})
+
+
+def extensions_of(error: DomainError) -> dict[str, object]:
+    """What a program may act on."""
+    extensions: dict[str, object] = {"code": error.code}
+    if isinstance(error, InvalidInputError):
+        extensions["fields"] = [{"field": p.field, "message": p.message} for p in error.problems]
+    if isinstance(error, PreconditionFailedError):
+        extensions["precondition"] = error.precondition
+    return extensions
+
+
+def _rebuilt(error: GraphQLError, message: str, extensions: dict[str, object]) -> GraphQLError:
+    return GraphQLError(message, nodes=error.nodes, path=error.path, extensions=extensions)

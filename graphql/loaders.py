@@ -1,0 +1,49 @@
+"""Batched reads of related nouns, so that a list costs a fixed number of statements."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import TypeVar
+from uuid import UUID
+
+from strawberry.dataloader import DataLoader
+
+from app.domain.people import Project
+from app.domain.workload import Attempt, Event, Workload
+from app.store import people, reads
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[list[K]], Awaitable[list[V | None]]]:
+    async def load(keys: list[K]) -> list[V | None]:
+        found = await read(keys)
+        return [found.get(key) for key in keys]
+
+    return load
+
+
+async def _attempts(ids: list[UUID]) -> list[list[Attempt]]:
+    groups: dict[UUID, list[Attempt]] = defaultdict(list)
+    for attempt in await reads.attempts_of(ids):
+        groups[attempt.workload_id].append(attempt)
+    return [groups[i] for i in ids]
+
+
+async def _events(ids: list[UUID]) -> list[list[Event]]:
+    groups: dict[UUID, list[Event]] = defaultdict(list)
+    for event in await reads.events_of(ids):
+        groups[event.workload_id].append(event)
+    return [groups[i] for i in ids]
+
+
+class Loaders:
+    """Without a cache: a WebSocket lives long, and what was read once must not be shown for ever."""
+
+    def __init__(self) -> None:
+        self.workloads: DataLoader[UUID, Workload | None] = DataLoader(_in_order(reads.workloads_by_id), cache=False)
+        self.projects: DataLoader[UUID, Project | None] = DataLoader(_in_order(people.projects_by_id), cache=False)
+        self.attempts: DataLoader[UUID, list[Attempt]] = DataLoader(_attempts, cache=False)
+        self.events: DataLoader[UUID, list[Event]] = DataLoader(_events, cache=False)

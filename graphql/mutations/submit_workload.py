@@ -1,0 +1,80 @@
+"""submitWorkload."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import strawberry
+
+from app.commands.submit_workload import submit_workload as submit
+from app.domain.submission import Draft
+from app.graphql.context import Info
+from app.graphql.nodes.workload import Workload
+
+
+@strawberry.input(description="One environment variable.")
+class EnvVarInput:
+    name: str = strawberry.field(description="Letters, digits and '_', not starting with a digit.")
+    value: str = strawberry.field(description="Reaches the container byte for byte.")
+
+
+@strawberry.input(description="A GPU batch job to run.")
+class SubmitWorkloadInput:
+    organization: str = strawberry.field(description="Slug of the organization whose servers it runs on.")
+    image: str = strawberry.field(description="Container image. Required; blank is refused.")
+    tag: str | None = strawberry.field(
+        default=None,
+        description="Image tag. Omitted: the image is used as given. `latest` yields to a tag in the image.",
+    )
+    gpu_count: int = strawberry.field(default=1, description="Whole GPUs, all on one server.")
+    timeout_seconds: int | None = strawberry.field(
+        default=None, description="Run limit, counted from the container's start. 3600 unless given, at most 30 days."
+    )
+    env_vars: list[EnvVarInput] = strawberry.field(default_factory=list, description="Environment of the container.")
+    project_id: UUID | None = strawberry.field(default=None, description="Project to attribute it to.")
+    name: str | None = strawberry.field(default=None, description="For people; the image's name unless given.")
+    command: list[str] = strawberry.field(default_factory=list, description="Instead of the image's entrypoint.")
+    args: list[str] = strawberry.field(default_factory=list, description="Instead of the image's arguments.")
+    cpu: str | None = strawberry.field(default=None, description="CPU, as 4 or 500m. A setting per GPU unless given.")
+    memory: str | None = strawberry.field(
+        default=None, description="Memory and its limit, as 16Gi. A setting per GPU unless given."
+    )
+    start_timeout_seconds: int | None = strawberry.field(
+        default=None, description="Limit from being placed until the container executes. 1800 unless given."
+    )
+    queue_timeout_seconds: int | None = strawberry.field(
+        default=None, description="Limit of waiting for a server. None unless given."
+    )
+    idempotency_key: str | None = strawberry.field(
+        default=None, description="Same key and same request: the first workload. Same key, other request: CONFLICT."
+    )
+
+    def to_draft(self) -> Draft:
+        return Draft(
+            image=self.image,
+            tag=self.tag,
+            gpu_count=self.gpu_count,
+            timeout_seconds=self.timeout_seconds,
+            env_vars=[(variable.name, variable.value) for variable in self.env_vars],
+            project_id=self.project_id,
+            name=self.name,
+            command=self.command,
+            args=self.args,
+            cpu=self.cpu,
+            memory=self.memory,
+            start_timeout_seconds=self.start_timeout_seconds,
+            queue_timeout_seconds=self.queue_timeout_seconds,
+            idempotency_key=self.idempotency_key,
+        )
+
+
+@strawberry.type(description="The accepted workload.")
+class SubmitWorkloadPayload:
+    workload: Workload
+    is_new: bool = strawberry.field(description="False where the idempotency key led to an earlier submission.")
+
+
+async def submit_workload(info: Info, input: SubmitWorkloadInput) -> SubmitWorkloadPayload:  # noqa: A002
+    principal = info.context.require_principal()
+    submitted = await submit(info.context.services.commands, principal, input.organization, input.to_draft())
+    return SubmitWorkloadPayload(workload=Workload.from_domain(submitted.workload), is_new=submitted.is_new)

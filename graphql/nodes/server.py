@@ -1,0 +1,52 @@
+"""Server as the API shows it: what is on record, and what the last plan saw of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+import strawberry
+
+from app.graphql.scalars import Long
+from app.placement.snapshot import ServerCapacity
+from app.store.servers import ServerRecord
+
+
+@strawberry.type(description="A node of the organization's pool.")
+class Server:
+    id: UUID
+    name: str
+    product: str | None = strawberry.field(description="GPU model, as the cluster labels it.")
+    driver_version: str | None
+    cuda_version: str | None = strawberry.field(description="The highest CUDA version its driver supports.")
+    gpu_memory_mib: int | None = strawberry.field(description="Memory of one GPU, in MiB.")
+    gpu_count: int = strawberry.field(description="All GPUs, unhealthy ones counted.")
+    gpus_healthy: int | None = strawberry.field(description="GPUs that the cluster offers; null while it is not seen.")
+    gpus_free: int | None = strawberry.field(description="GPUs that nobody has asked for; null while it is not seen.")
+    cpu_free_millis: int | None = strawberry.field(description="Free CPU, in thousandths of a core.")
+    memory_free_bytes: Long | None
+    usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
+    unusable_reason: str | None = strawberry.field(description="Why not.")
+    last_seen_at: datetime = strawberry.field(description="When what is on record last changed.")
+    gone_at: datetime | None = strawberry.field(description="Since when the cluster does not show it any more.")
+
+    @classmethod
+    def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None) -> Self:
+        return cls(
+            id=record.id,
+            name=record.name,
+            product=record.product or None,
+            driver_version=record.driver or None,
+            cuda_version=record.cuda or None,
+            gpu_memory_mib=record.gpu_memory_mib,
+            gpu_count=record.gpu_total,
+            gpus_healthy=sum(seen.gpus_allocatable.values()) if seen else None,
+            gpus_free=sum(max(0, free) for free in seen.gpus_free.values()) if seen else None,
+            cpu_free_millis=max(0, seen.cpu_free) if seen else None,
+            memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
+            usable=seen is not None and not seen.unusable,
+            unusable_reason=seen.unusable or None if seen else "the cluster does not show it",
+            last_seen_at=record.last_seen_at,
+            gone_at=record.gone_at,
+        )

@@ -1,0 +1,173 @@
+"""Workload, attempt and event as the API shows them. `from_domain` is total and fetches nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+import strawberry
+
+from app.domain import workload as domain
+from app.domain.quantity import format_cpu
+from app.graphql.context import Info
+from app.graphql.cursors import event_cursor
+from app.graphql.enums import EventType, Phase, Reason, Status
+from app.graphql.nodes.project import Project
+from app.graphql.scalars import Long
+
+
+@strawberry.type(description="One environment variable of the container.")
+class EnvVar:
+    name: str
+    value: str
+
+
+@strawberry.type(description="One try at running a workload: one Kubernetes Job, one pod, one server.")
+class Attempt:
+    number: int = strawberry.field(description="Counted from 1.")
+    job_name: str = strawberry.field(description="Name of its Kubernetes Job.")
+    pod_name: str | None = strawberry.field(description="Name of its pod, once there is one.")
+    server: str = strawberry.field(description="The server it was placed on.")
+    gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
+    placed_at: datetime = strawberry.field(description="When the server was chosen.")
+    started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
+    ended_at: datetime | None = strawberry.field(description="When it was over.")
+    exit_code: int | None = strawberry.field(description="Of the container, where the cluster tells it.")
+    signal: int | None = strawberry.field(description="Derived from an exit code above 128.")
+    reason: Reason | None = strawberry.field(description="Why it ended.")
+    message: str = strawberry.field(description="One sentence about its end.")
+
+    @classmethod
+    def from_domain(cls, noun: domain.Attempt) -> Self:
+        return cls(
+            number=noun.number,
+            job_name=noun.job_name,
+            pod_name=noun.pod_name or None,
+            server=noun.server,
+            gpus=list(noun.gpus),
+            placed_at=noun.placed_at,
+            started_at=noun.started_at,
+            ended_at=noun.ended_at,
+            exit_code=noun.exit_code,
+            signal=domain.signal_of(noun.exit_code),
+            reason=noun.reason,
+            message=noun.message,
+        )
+
+
+@strawberry.type(description="A numbered fact about a workload. Events are never changed.")
+class WorkloadEvent:
+    cursor: str = strawberry.field(description="Opaque; give it as `after` to go on from here.")
+    workload_id: UUID
+    type: EventType
+    status: Status = strawberry.field(description="The workload's status from this event on.")
+    phase: Phase
+    reason: Reason
+    message: str
+    at: datetime
+    attempt: int = strawberry.field(description="Number of the attempt, 0 before the first.")
+    exit_code: int | None
+    server: str | None
+
+    @classmethod
+    def from_domain(cls, noun: domain.Event) -> Self:
+        return cls(
+            cursor=event_cursor(noun.sequence),
+            workload_id=noun.workload_id,
+            type=noun.type,
+            status=noun.status,
+            phase=noun.phase,
+            reason=noun.reason,
+            message=noun.message,
+            at=noun.at,
+            attempt=noun.attempt,
+            exit_code=noun.exit_code,
+            server=noun.server or None,
+        )
+
+    @strawberry.field(description="The workload as it is now, which may be later than this event.")
+    async def workload(self, info: Info) -> Annotated[Workload, strawberry.lazy("app.graphql.nodes.workload")] | None:
+        noun = await info.context.loaders.workloads.load(self.workload_id)
+        return Workload.from_domain(noun) if noun else None
+
+
+@strawberry.type(description="A GPU batch job: what was asked for, and what is true of it now.")
+class Workload:
+    project_id: strawberry.Private[UUID | None]
+    id: UUID
+    name: str
+    job_name: str = strawberry.field(description="Name of the Kubernetes Job of the present attempt, or of the first.")
+    status: Status
+    phase: Phase
+    reason: Reason
+    message: str = strawberry.field(description="One sentence that says why, with the numbers in it.")
+    succeeded: bool | None = strawberry.field(description="Null until it has ended; true only for exit code 0.")
+    exit_code: int | None
+    signal: int | None = strawberry.field(description="Derived from an exit code above 128.")
+    image_reference: str = strawberry.field(description="The image as the cluster is asked for it.")
+    gpu_count: int
+    cpu: str = strawberry.field(description="CPU it asks for, in Kubernetes' spelling: 4 or 500m.")
+    memory_bytes: Long = strawberry.field(description="Memory it asks for, which is also its limit.")
+    timeout_seconds: int = strawberry.field(description="Run limit, counted from the container's start.")
+    start_timeout_seconds: int = strawberry.field(description="Limit from being placed until the container executes.")
+    queue_timeout_seconds: int | None = strawberry.field(description="Limit of waiting for a server; null: none.")
+    env_vars: list[EnvVar]
+    command: list[str]
+    args: list[str]
+    server: str | None = strawberry.field(description="Where it runs or ran; null while it waits.")
+    gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
+    submitted_by: str
+    created_at: datetime
+    started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
+    completed_at: datetime | None = strawberry.field(description="When it reached its end, whichever that was.")
+    cancel_requested_at: datetime | None
+
+    @classmethod
+    def from_domain(cls, noun: domain.Workload) -> Self:
+        spec = noun.spec
+        return cls(
+            project_id=spec.project_id,
+            id=noun.id,
+            name=spec.name,
+            job_name=domain.job_name(noun.id, max(1, noun.attempt)),
+            status=noun.status,
+            phase=noun.phase,
+            reason=noun.reason,
+            message=noun.message,
+            succeeded=noun.succeeded,
+            exit_code=noun.exit_code,
+            signal=noun.signal,
+            image_reference=spec.image,
+            gpu_count=spec.resources.gpu_count,
+            cpu=format_cpu(spec.resources.cpu_millis),
+            memory_bytes=Long(spec.resources.memory_bytes),
+            timeout_seconds=spec.timeout_seconds,
+            start_timeout_seconds=spec.start_timeout_seconds,
+            queue_timeout_seconds=spec.queue_timeout_seconds,
+            env_vars=[EnvVar(name=name, value=value) for name, value in spec.env_vars],
+            command=list(spec.command),
+            args=list(spec.args),
+            server=noun.server or None,
+            gpus=list(noun.gpus),
+            submitted_by=noun.submitted_by,
+            created_at=noun.created_at,
+            started_at=noun.started_at,
+            completed_at=noun.completed_at,
+            cancel_requested_at=noun.cancel_requested_at,
+        )
+
+    @strawberry.field(description="The project it is attributed to.")
+    async def project(self, info: Info) -> Project | None:
+        if self.project_id is None:
+            return None
+        noun = await info.context.loaders.projects.load(self.project_id)
+        return Project.from_domain(noun) if noun else None
+
+    @strawberry.field(description="Every try, the first one first.")
+    async def attempts(self, info: Info) -> list[Attempt]:
+        return [Attempt.from_domain(noun) for noun in await info.context.loaders.attempts.load(self.id)]
+
+    @strawberry.field(description="Everything that happened, in order.")
+    async def events(self, info: Info) -> list[WorkloadEvent]:
+        return [WorkloadEvent.from_domain(noun) for noun in await info.context.loaders.events.load(self.id)]

@@ -1,0 +1,41 @@
+"""Query: who I am, and an organization."""
+
+from __future__ import annotations
+
+import strawberry
+
+from app.commands.context import open_organization
+from app.domain.people import Permission
+from app.graphql.context import Info
+from app.graphql.enums import Scope
+from app.graphql.nodes.organization import Organization
+from app.store import people
+
+
+@strawberry.type(description="The caller.")
+class Viewer:
+    name: str
+    email: str | None
+    scopes: list[Scope] = strawberry.field(description="What the credential may be used for.")
+    organizations: list[Organization] = strawberry.field(description="Where the caller has a role, by slug.")
+
+
+@strawberry.type
+class Query:
+    @strawberry.field(description="Who the credential stands for.")
+    async def viewer(self, info: Info) -> Viewer:
+        principal = info.context.require_principal()
+        found = await people.organizations_by_id(list(principal.roles))
+        nouns = sorted(found.values(), key=lambda noun: noun.slug)
+        return Viewer(
+            name=principal.name,
+            email=principal.email or None,
+            scopes=sorted(principal.scopes),
+            organizations=[Organization.from_domain(noun, principal.roles[noun.id]) for noun in nouns],
+        )
+
+    @strawberry.field(description="An organization that the caller belongs to.")
+    async def organization(self, info: Info, slug: str) -> Organization | None:
+        principal = info.context.require_principal()
+        noun = await open_organization(principal, slug, Permission.VIEW_ORGANIZATION)
+        return Organization.from_domain(noun, principal.roles.get(noun.id))

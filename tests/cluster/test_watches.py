@@ -1,0 +1,221 @@
+"""The watch loops against a server that misbehaves in every way that has been seen. Pauses are recorded, not made.
+
+Each test scripts the Nodes; Pods and Jobs list empty and stay silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+import structlog
+
+from app.cluster.backoff import Backoff
+from app.cluster.port import ClusterPort, Kind
+from app.cluster.projection import Change, Projection, WatchHealth
+from app.cluster.watches import run_watches
+from tests.cluster.builders import NAMESPACE, Json, node_json
+from tests.cluster.scripted_api import DROP, HANG, Answer, ScriptedApi, answer, failure, stream
+
+NODES = "/api/v1/nodes"
+SILENT = stream(HANG)
+EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+
+
+def listing(*nodes: Json, version: int = 10) -> Answer:
+    return answer({"metadata": {"resourceVersion": str(version)}, "items": list(nodes)})
+
+
+def event(word: str, name: str, version: int) -> dict[str, object]:
+    return {"type": word, "object": node_json(name, version)}
+
+
+def bookmark(version: int) -> dict[str, object]:
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
+
+
+@dataclass
+class Watching:
+    api: ScriptedApi
+    port: ClusterPort
+    projection: Projection = field(default_factory=lambda: Projection(NAMESPACE))
+    told: list[Change] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+    listener: Callable[[Change], None] = lambda _: None
+    task: asyncio.Task[None] | None = None
+
+    def nodes(self, *answers: Answer, watch: bool = False) -> None:
+        self.api.on("GET", NODES, *answers, watch=watch)
+
+    def start(self) -> None:
+        loops = run_watches(self.port, self.projection, time.monotonic, self.changed, sleep=self.sleep)
+        self.task = asyncio.create_task(loops)
+
+    async def stop(self) -> None:
+        assert self.task
+        self.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await self.task
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+    def changed(self, change: Change) -> None:
+        self.told.append(change)
+        self.listener(change)
+
+    @property
+    def health(self) -> WatchHealth:
+        return self.projection.health[Kind.NODES]
+
+    @property
+    def positions(self) -> list[str]:
+        return [request.query["resourceVersion"] for request in self.api.seen("GET", NODES, watch=True)]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not holds():  # noqa: ASYNC110 - what is waited for has no event
+                await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+async def world(api: ScriptedApi, patient_port: ClusterPort) -> AsyncIterator[Watching]:
+    for path in ("/api/v1/pods", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"):
+        api.on("GET", path, listing())
+        api.on("GET", path, SILENT, watch=True)
+    watching = Watching(api, patient_port)
+    yield watching
+    await watching.stop()
+
+
+async def test_it_lists_then_follows(world: Watching):
+    world.nodes(listing(node_json("a")))
+    world.nodes(stream(event("ADDED", "b", 11), event("DELETED", "a", 12), HANG), watch=True)
+    world.start()
+    await world.until(lambda: list(world.projection.nodes) == ["b"] and world.projection.synced)
+    assert [change.name for change in world.told if change.kind is Kind.NODES] == ["a", "", "b", "a"]
+    assert world.positions == ["10"]
+    assert (world.health.failures, world.health.last_error) == (0, "")
+    assert world.health.last_event_at is not None
+
+
+async def test_a_clean_end_is_resumed_at_once_where_it_was(world: Watching):
+    world.nodes(listing())
+    world.nodes(stream(event("ADDED", "a", 11)), stream(bookmark(15)), stream(HANG), watch=True)
+    world.start()
+    await world.until(lambda: world.positions == ["10", "11", "15"])
+    assert len(world.api.seen("GET", NODES)) == 1
+    assert world.slept == []
+
+
+async def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause(world: Watching):
+    world.nodes(listing())
+    world.nodes(stream(), watch=True)
+    world.start()
+    await world.until(lambda: len(world.slept) >= 8)
+    assert all(later > earlier / 2 for earlier, later in zip(world.slept, world.slept[1:], strict=False))
+    assert 15 <= max(world.slept[6:]) <= 30
+    assert (len(world.api.seen("GET", NODES)), world.health.failures) == (1, 0)
+
+
+async def test_a_dropped_connection_is_resumed_after_a_pause(world: Watching):
+    world.nodes(listing())
+    world.nodes(stream(event("ADDED", "a", 11), DROP), stream(bookmark(12), HANG), watch=True)
+    world.start()
+    await world.until(lambda: world.positions == ["10", "11"] and world.health.failures == 0)
+    assert len(world.api.seen("GET", NODES)) == 1
+    assert len(world.slept) == 1
+
+
+@pytest.mark.parametrize(
+    "lost", [failure(410, "Expired"), stream(EXPIRED), stream(b"<html>502 Bad Gateway</html>\n"), failure(403)]
+)
+async def test_a_lost_position_is_made_good_by_a_new_list(world: Watching, lost: Answer):
+    world.nodes(listing(node_json("gone"), node_json("stays")), listing(node_json("stays"), version=20))
+    world.nodes(lost, SILENT, watch=True)
+    world.start()
+    await world.until(lambda: world.positions == ["10", "20"])
+    assert list(world.projection.nodes) == ["stays"]
+    assert [change.name for change in world.told if change.kind is Kind.NODES] == ["gone", "stays", "", "gone"]
+    assert len(world.slept) == 1
+
+
+async def test_a_server_asks_for_a_pause(world: Watching):
+    world.nodes(listing())
+    world.nodes(failure(429, "TooManyRequests", Retry_After="17"), SILENT, watch=True)
+    world.start()
+    await world.until(lambda: len(world.positions) == 2)
+    assert world.slept == [17]
+
+
+async def test_it_never_gives_up_and_does_not_fill_the_log(world: Watching):
+    world.nodes(*[failure(503)] * 60, listing(node_json("a")))
+    world.nodes(stream(bookmark(11), HANG), watch=True)
+    with structlog.testing.capture_logs() as lines:
+        world.start()
+        await world.until(lambda: world.health.failures > 3)
+        assert "503" in world.health.last_error
+        assert not world.projection.synced
+        await world.until(lambda: world.health.synced and world.health.failures == 0)
+    assert max(world.slept) <= 30
+    assert [line["event"] for line in lines if "watch" in line["event"]] == [
+        "cluster.watch.failed",
+        "cluster.watch.recovered",
+    ]
+
+
+async def test_a_list_between_two_failed_watches_is_no_recovery(world: Watching):
+    world.nodes(listing())
+    world.nodes(failure(410, "Expired"), watch=True)
+    with structlog.testing.capture_logs() as lines:
+        world.start()
+        await world.until(lambda: world.health.failures >= 10)
+    assert len([line for line in lines if "watch" in line["event"]]) == 1
+    assert max(world.slept) > 10
+
+
+async def test_a_listener_that_fails_does_not_end_the_loop(world: Watching):
+    complaints = iter([ValueError("no")])
+
+    def listener(change: Change) -> None:
+        if change.name == "a" and (error := next(complaints, None)):
+            raise error
+
+    world.listener = listener
+    world.nodes(listing())
+    world.nodes(stream(event("ADDED", "a", 11), HANG), stream(event("ADDED", "b", 12), HANG), watch=True)
+    with structlog.testing.capture_logs() as lines:
+        world.start()
+        await world.until(lambda: "b" in world.projection.nodes)
+    assert "cluster.watch.defect" in [line["event"] for line in lines]
+
+
+async def test_trouble_with_one_kind_leaves_the_others(world: Watching):
+    world.nodes(failure(403, "Forbidden", "nodes is forbidden"))
+    world.start()
+    await world.until(lambda: world.health.failures > 1)
+    healthy = [world.projection.health[kind] for kind in (Kind.PODS, Kind.JOBS)]
+    assert all(health.synced and not health.last_error for health in healthy)
+    assert "nodes is forbidden" in world.health.last_error
+
+
+async def test_what_is_not_understood_is_counted(world: Watching):
+    world.nodes(listing({"metadata": {}}))
+    world.nodes(stream({"type": "ADDED", "object": {"metadata": {"resourceVersion": "11"}}}, HANG), watch=True)
+    world.start()
+    await world.until(lambda: world.health.skipped == 2)
+    assert world.projection.nodes == {}
+
+
+def test_pauses_grow_to_a_cap_and_start_over():
+    backoff = Backoff(first=1, longest=8)
+    pauses = [backoff.next() for _ in range(6)]
+    for pause, ceiling in zip(pauses, [1, 2, 4, 8, 8, 8], strict=True):
+        assert ceiling / 2 <= pause <= ceiling
+    assert backoff.next(at_least=60) == 60
+    backoff.reset()
+    assert backoff.next() <= 1

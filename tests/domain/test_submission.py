@@ -1,0 +1,250 @@
+"""From a draft to a checked submission: limits of every field, defaults, all problems at once, fingerprints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.errors import InvalidInputError, Problem
+from app.domain.submission import Defaults, Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.workload import Resources, Submission
+
+DEFAULTS = Defaults(cpu_millis_per_gpu=4000, memory_bytes_per_gpu=16 * 2**30)
+PROJECT = UUID("00000000-0000-4000-8000-0000000000aa")
+THIRTY_DAYS = 30 * 24 * 3600
+DRAFT = Draft(image="nvidia/cuda:12.2.0-base-ubuntu22.04")
+
+
+def checked(**fields: Any) -> Submission:
+    return check_submission(replace(DRAFT, **fields), DEFAULTS)
+
+
+def problems_of(**fields: Any) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidInputError) as caught:
+        checked(**fields)
+    return caught.value.problems
+
+
+def test_an_image_is_enough() -> None:
+    assert checked() == Submission(
+        name="cuda",
+        image="nvidia/cuda:12.2.0-base-ubuntu22.04",
+        resources=Resources(gpu_count=1, cpu_millis=4000, memory_bytes=16 * 2**30),
+        timeout_seconds=3600,
+        start_timeout_seconds=1800,
+        cuda="12.2",
+    )
+
+
+def test_the_specifications_own_example_is_taken() -> None:
+    pairs = (("MODEL_PATH", "/data/model"), ("BATCH_SIZE", "32"))
+    example = checked(tag="latest", gpu_count=1, timeout_seconds=3600, env_vars=list(pairs), project_id=PROJECT)
+    assert example.image == "nvidia/cuda:12.2.0-base-ubuntu22.04"
+    assert (example.env_vars, example.timeout_seconds, example.project_id) == (pairs, 3600, PROJECT)
+
+
+def test_cpu_and_memory_default_to_a_share_per_gpu() -> None:
+    assert checked(gpu_count=4).resources == Resources(4, 16_000, 64 * 2**30)
+    assert checked(gpu_count=4, cpu="2").resources == Resources(4, 2000, 64 * 2**30)
+    assert checked(gpu_count=4, memory="1Gi").resources == Resources(4, 16_000, 2**30)
+
+
+ACCEPTED: list[tuple[dict[str, Any], str]] = [
+    ({"gpu_count": 1}, "the fewest GPUs"),
+    ({"gpu_count": 1024}, "the most GPUs"),
+    ({"timeout_seconds": 1}, "the shortest run"),
+    ({"timeout_seconds": THIRTY_DAYS}, "the longest run"),
+    ({"start_timeout_seconds": 1}, "the shortest start"),
+    ({"start_timeout_seconds": THIRTY_DAYS}, "the longest start"),
+    ({"queue_timeout_seconds": 1}, "the shortest wait"),
+    ({"queue_timeout_seconds": THIRTY_DAYS}, "the longest wait"),
+    ({"cpu": "1m"}, "the least cpu"),
+    ({"cpu": "1000"}, "the most cpu"),
+    ({"memory": "16Mi"}, "the least memory"),
+    ({"memory": "64Ti"}, "the most memory"),
+    ({"name": "n" * 100}, "the longest name"),
+    ({"name": "Größe \U0001f680 #1"}, "a name in any letters"),
+    ({"idempotency_key": "k" * 200}, "the longest key"),
+    ({"command": ["python", "-c", "print('é')\nprint()"], "args": [""]}, "words of any text"),
+    ({"command": ["x" * 65536]}, "the longest word"),
+    ({"args": [""] * 1000}, "the most words"),
+]
+
+
+@pytest.mark.parametrize("fields", [pytest.param(fields, id=name) for fields, name in ACCEPTED])
+def test_the_limit_itself_is_allowed(fields: dict[str, Any]) -> None:
+    checked(**fields)
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"image": None}, "image", "required"),
+    ({"image": "nvidia/CUDA"}, "image", "'CUDA'"),
+    ({"tag": "12.4.0"}, "tag", "'12.4.0'"),
+    ({"gpu_count": 0}, "gpuCount", "between 1 and 1024; it is 0"),
+    ({"gpu_count": -1}, "gpuCount", "it is -1"),
+    ({"gpu_count": 1025}, "gpuCount", "it is 1025"),
+    ({"timeout_seconds": 0}, "timeoutSeconds", "between 1 and 2592000; it is 0"),
+    ({"timeout_seconds": THIRTY_DAYS + 1}, "timeoutSeconds", "it is 2592001"),
+    ({"start_timeout_seconds": 0}, "startTimeoutSeconds", "it is 0"),
+    ({"start_timeout_seconds": THIRTY_DAYS + 1}, "startTimeoutSeconds", "it is 2592001"),
+    ({"queue_timeout_seconds": 0}, "queueTimeoutSeconds", "it is 0"),
+    ({"queue_timeout_seconds": THIRTY_DAYS + 1}, "queueTimeoutSeconds", "it is 2592001"),
+    ({"cpu": "0"}, "cpu", "between 1m and 1000; it is 0"),
+    ({"cpu": "-1"}, "cpu", "it is -1"),
+    ({"cpu": "1001"}, "cpu", "it is 1001"),
+    ({"cpu": "four"}, "cpu", "'four'"),
+    ({"cpu": "1e"}, "cpu", "'1e'"),
+    ({"memory": "16777215"}, "memory", "between 16Mi and 64Ti"),
+    ({"memory": "65Ti"}, "memory", "it is 65Ti"),
+    ({"memory": "16 GB"}, "memory", "'16 GB'"),
+    ({"name": "n" * 101}, "name", "100"),
+    ({"name": "two\nlines"}, "name", "printable"),
+    ({"name": "half \ud83d"}, "name", "printable"),
+    ({"idempotency_key": "k" * 201}, "idempotencyKey", "200"),
+    ({"env_vars": [("1A", "x")]}, "envVars[0].name", "'1A'"),
+    ({"env_vars": [("NVIDIA_VISIBLE_DEVICES", "all")]}, "envVars[0].name", "device plugin"),
+    ({"command": ["ok", "a\0b"]}, "command[1]", "NUL"),
+    ({"args": ["\ud800"]}, "args[0]", "Unicode"),
+    ({"args": ["é" * 32769]}, "args[0]", "65536"),
+    ({"command": [""] * 1001}, "command", "1001"),
+]
+
+
+@pytest.mark.parametrize(("fields", "field", "named"), REFUSED, ids=[f"{f} {n}" for _, f, n in REFUSED])
+def test_one_wrong_field_is_one_problem_with_its_name_and_numbers(
+    fields: dict[str, Any], field: str, named: str
+) -> None:
+    (problem,) = problems_of(**fields)
+    assert problem.field == field
+    assert named in problem.message
+
+
+def test_everything_wrong_is_reported_at_once() -> None:
+    problems = problems_of(
+        image=" ",
+        gpu_count=0,
+        timeout_seconds=0,
+        start_timeout_seconds=0,
+        queue_timeout_seconds=0,
+        env_vars=[("A", "1"), ("A", "2")],
+        command=["\0"],
+        args=["\0"],
+        cpu="x",
+        memory="1",
+        name="n" * 101,
+        idempotency_key="k" * 201,
+    )
+    wanted = "image gpuCount timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars[1].name command[0] args[0]"
+    assert {p.field for p in problems} == {*wanted.split(), "cpu", "memory", "name", "idempotencyKey"}
+    assert len(problems) == 12
+
+
+def test_the_error_names_every_field_in_one_sentence() -> None:
+    with pytest.raises(InvalidInputError, match=r"^gpuCount: must .*; cpu: 'x' is not") as caught:
+        checked(gpu_count=0, cpu="x")
+    assert caught.value.code == "BAD_USER_INPUT"
+
+
+def test_text_fields_are_trimmed_and_blank_is_absent() -> None:
+    assert checked(name="  llama  ", idempotency_key=" k ").name == "llama"
+    assert checked(idempotency_key=" k ").idempotency_key == "k"
+    assert (checked(name="  ").name, checked(idempotency_key="").idempotency_key) == ("cuda", None)
+
+
+def test_a_name_made_from_the_image_keeps_to_the_limit_of_names() -> None:
+    made = checked(image="ghcr.io/team/" + "m" * 200).name
+    assert len(made) <= 100
+    assert made.startswith("mmm")
+
+
+def test_values_are_kept_byte_for_byte() -> None:
+    pairs = [("A", "  $(B) $$ 'x' \n"), ("B", "")]
+    assert checked(env_vars=pairs).env_vars == tuple(pairs)
+    assert checked(command=[" a ", "$HOME"], args=["--x=$(A)"]).command == (" a ", "$HOME")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"args": ["x" * 60_000] * 40}, {"command": ["x" * 60_000] * 40}], ids=["args", "command"]
+)
+def test_words_that_together_fit_no_kubernetes_object_are_refused(fields: dict[str, Any]) -> None:
+    """2.4 MB: more than etcd takes in one request and more than Linux takes as argv."""
+    assert [p.field for p in problems_of(**fields)] == list(fields)
+
+
+def test_a_reference_longer_than_can_be_stored_is_refused() -> None:
+    (problem,) = problems_of(image="a." * 400 + "io/x:t")
+    assert problem.field == "image"
+
+
+def test_messages_about_long_input_are_short() -> None:
+    for fields in ({"cpu": "9" * 3000}, {"memory": "1" * 3000}, {"cpu": "x" * 3000}, {"name": "n" * 3000}):
+        assert all(len(p.message) < 500 for p in problems_of(**fields))
+
+
+def test_more_gpus_than_the_largest_server_has_are_refused_with_both_numbers() -> None:
+    check_fits_largest(8, "gpu-1", 8)
+    with pytest.raises(InvalidInputError) as caught:
+        check_fits_largest(9, "gpu-1", 8)
+    (problem,) = caught.value.problems
+    assert problem.field == "gpuCount"
+    assert [word for word in ("9", "8", "gpu-1") if word not in problem.message] == []
+
+
+def test_equal_requests_have_equal_fingerprints() -> None:
+    draft: dict[str, Any] = {"env_vars": [("A", "1")], "project_id": PROJECT, "command": ["x"]}
+    assert fingerprint(checked(**draft)) == fingerprint(checked(**draft))
+    assert fingerprint(checked(tag="latest")) == fingerprint(checked())
+    assert fingerprint(checked(cpu="4", memory="16Gi", timeout_seconds=3600)) == fingerprint(checked())
+
+
+OTHER: list[dict[str, Any]] = [
+    {"image": "nvidia/cuda:12.2.1-base-ubuntu22.04"},
+    {"gpu_count": 2, "cpu": "4", "memory": "16Gi"},
+    {"timeout_seconds": 3601},
+    {"start_timeout_seconds": 1801},
+    {"queue_timeout_seconds": 1},
+    {"env_vars": [("A", "1")]},
+    {"project_id": PROJECT},
+    {"name": "other"},
+    {"command": ["x"]},
+    {"args": ["x"]},
+    {"cpu": "5"},
+    {"memory": "17Gi"},
+]
+
+
+@pytest.mark.parametrize("fields", OTHER, ids=[next(iter(fields)) for fields in OTHER])
+def test_every_field_counts_in_the_fingerprint(fields: dict[str, Any]) -> None:
+    assert fingerprint(checked(**fields)) != fingerprint(checked())
+
+
+def test_words_do_not_run_into_each_other_in_the_fingerprint() -> None:
+    split = [checked(command=["a", "b"]), checked(command=["ab"]), checked(command=["a"], args=["b"])]
+    assert len({fingerprint(submission) for submission in split}) == 3
+
+
+@given(
+    st.builds(
+        Draft,
+        image=st.sampled_from(["nginx", "", "a/B", None]),
+        gpu_count=st.integers(-1, 2000),
+        timeout_seconds=st.none() | st.integers(-1, 10**8),
+        cpu=st.none() | st.text(alphabet="0123456789.emGi", max_size=5),
+        memory=st.none() | st.text(alphabet="0123456789.ekGi", max_size=5),
+        name=st.none() | st.text(st.characters(), max_size=5),
+        args=st.lists(st.text(st.characters(), max_size=3), max_size=2),
+    )
+)
+def test_any_draft_is_checked_or_refused_in_words_that_can_be_shown(draft: Draft) -> None:
+    try:
+        submission = check_submission(draft, DEFAULTS)
+    except InvalidInputError as error:
+        assert error.problems  # noqa: PT017 — either outcome is right
+        str(error).encode()
+    else:
+        assert len(fingerprint(submission)) == 64

@@ -1,0 +1,140 @@
+"""The product as its users have it: `gpuyard demo` as a process, spoken to over HTTP and WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
+
+START_SECONDS = 40.0
+SUBMIT = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { isNew workload { %s } } }"
+CANCEL = "mutation($id: UUID!) { cancelWorkload(input: {id: $id}) { workload { %s } } }"
+WORKLOAD = "query($org: String!, $id: UUID!) { organization(slug: $org) { workload(id: $id) { %s } } }"
+FIELDS = """
+  id jobName name status phase reason message succeeded exitCode signal imageReference server gpus
+  createdAt startedAt completedAt attempts { number jobName server exitCode reason } events { type status phase message }
+"""
+EVENTS = """
+subscription($org: String!, $after: String) {
+  workloadEvents(organization: $org, after: $after) { cursor workloadId type status phase reason message }
+}
+"""
+
+
+@dataclass
+class Product:
+    """One demo on one data folder. `start` after `kill` is the same installation again."""
+
+    data: Path
+    ready_file: Path = field(init=False)
+    facts: dict[str, Any] = field(init=False, default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.ready_file = self.data.parent / f"{self.data.name}.json"
+
+    async def start(self) -> None:
+        self.ready_file.unlink(missing_ok=True)
+        command = ["demo", "--port", "0", "--data", str(self.data), "--ready-file", str(self.ready_file)]
+        with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
+            self._process = subprocess.Popen([sys.executable, "-m", "app", *command], stdout=log, stderr=log)
+        async with asyncio.timeout(START_SECONDS):
+            while not self.ready_file.exists():
+                assert self._process.poll() is None, self.log()
+                await asyncio.sleep(0.05)
+        self.facts = json.loads(self.ready_file.read_text())
+
+    def log(self) -> str:
+        return (self.data.parent / f"{self.data.name}.log").read_text()
+
+    def kill(self) -> None:
+        """As the kernel would, without a chance to say goodbye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> int:
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(15)
+
+    def end(self) -> None:
+        """Leave nothing behind, whatever state a test left it in."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+        ready = self.data / "cluster" / "ready.json"
+        if ready.exists():
+            pid = json.loads(ready.read_text())["pid"]
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+
+    async def ask(self, query: str, variables: dict[str, Any] | None = None, *, token: str = "token") -> dict[str, Any]:
+        """The whole answer, errors included."""
+        headers = {"authorization": f"Bearer {self.facts[token]}"}
+        async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
+            body = {"query": query, "variables": variables or {}}
+            answer: dict[str, Any] = (await client.post(self.facts["graphql"], json=body, headers=headers)).json()
+        return answer
+
+    async def submit(self, fields: str = FIELDS, **wanted: Any) -> dict[str, Any]:
+        wanted = {"organization": "demo", "image": "busybox:1.36", "gpuCount": 1, **wanted}
+        if isinstance(wanted.get("envVars"), dict):
+            wanted["envVars"] = [{"name": name, "value": str(value)} for name, value in wanted["envVars"].items()]
+        answer = await self.ask(SUBMIT % fields, {"input": wanted})
+        assert "errors" not in answer, answer
+        workload: dict[str, Any] = answer["data"]["submitWorkload"]["workload"]
+        return workload
+
+    async def workload(self, workload_id: str) -> dict[str, Any]:
+        answer = await self.ask(WORKLOAD % FIELDS, {"org": "demo", "id": workload_id})
+        workload: dict[str, Any] = answer["data"]["organization"]["workload"]
+        return workload
+
+    async def until(
+        self, workload_id: str, *, status: str = "", phase: str = "", seconds: float = 30
+    ) -> dict[str, Any]:
+        """The workload once it has the status or phase."""
+        seen: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(seconds):
+                while not seen or (status and seen["status"] != status) or (phase and seen["phase"] != phase):
+                    await asyncio.sleep(0.05)
+                    seen = await self.workload(workload_id)
+        except TimeoutError:
+            raise AssertionError(f"never became {status or phase}: {seen}\n{self.log()[-3000:]}") from None
+        return seen
+
+    @asynccontextmanager
+    async def events(
+        self, after: str | None = None, token: str = "token"
+    ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        """The organization's events over graphql-transport-ws."""
+        protocol = Subprotocol("graphql-transport-ws")
+        async with connect(self.facts["ws"], subprotocols=[protocol], proxy=None) as socket:
+            payload = {"authorization": f"Bearer {self.facts[token]}"}
+            await socket.send(json.dumps({"type": "connection_init", "payload": payload}))
+            assert json.loads(await socket.recv())["type"] == "connection_ack"
+            subscribe = {"query": EVENTS, "variables": {"org": "demo", "after": after}}
+            await socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": subscribe}))
+
+            async def read() -> AsyncIterator[dict[str, Any]]:
+                async for text in socket:
+                    message = json.loads(text)
+                    assert message["type"] == "next", message
+                    yield message["payload"]["data"]["workloadEvents"]
+
+            yield read()

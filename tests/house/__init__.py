@@ -1,0 +1,1 @@
+"""House rules that run: each test's message says what to do. Which rule is where: docs/development.md."""

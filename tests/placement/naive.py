@@ -1,0 +1,73 @@
+"""The plan as one would write it without an index and without grouping: every server is looked at for every workload.
+
+It restates the rules on plain numbers, so that app.placement can be compared with it. It says only where a workload
+goes, not why it waits, and knows no slices of GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.domain.cuda import driver_runs
+from app.placement.plan import Request
+from app.placement.snapshot import ServerCapacity
+
+
+@dataclass
+class Room:
+    """A server of which the plan takes."""
+
+    server: ServerCapacity
+    cpu: int = field(init=False)
+    memory: int = field(init=False)
+    gpus: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cpu, self.memory = self.server.cpu_free, self.server.memory_free
+        self.gpus = dict(self.server.gpus_free)
+
+    def take(self, wanted: Request, resource: str) -> None:
+        self.cpu -= wanted.cpu_millis
+        self.memory -= wanted.memory_bytes
+        self.gpus[resource] -= wanted.gpu_count
+
+
+def naive_plan(queue: Iterable[Request], servers: Iterable[ServerCapacity]) -> dict[UUID, tuple[str, str] | None]:
+    rooms = [Room(server) for server in servers]
+    turns = sorted(queue, key=lambda wanted: (-wanted.priority, wanted.queued_at, wanted.workload_id))
+    return {wanted.workload_id: _place(wanted, rooms) for wanted in turns}
+
+
+def fits(wanted: Request, room: Room, resource: str) -> bool:
+    server = room.server
+    return (
+        server.organization == wanted.organization
+        and not server.unusable
+        and driver_runs(server.driver, wanted.cuda)
+        and room.gpus[resource] >= wanted.gpu_count
+        and room.cpu >= wanted.cpu_millis
+        and room.memory >= wanted.memory_bytes
+    )
+
+
+def could_ever_fit(wanted: Request, server: ServerCapacity) -> bool:
+    return (
+        server.organization == wanted.organization
+        and driver_runs(server.driver, wanted.cuda)
+        and any(total >= wanted.gpu_count for total in server.gpus_total.values())
+        and server.cpu_total >= wanted.cpu_millis
+        and server.memory_total >= wanted.memory_bytes
+    )
+
+
+def _place(wanted: Request, rooms: list[Room]) -> tuple[str, str] | None:
+    others = [room for room in rooms if room.server.name not in wanted.avoid]
+    allowed = others if any(could_ever_fit(wanted, room.server) for room in others) else rooms
+    fitting = [(room, resource) for room in allowed for resource in room.gpus if fits(wanted, room, resource)]
+    if not fitting:
+        return None
+    room, resource = min(fitting, key=lambda at: (at[0].gpus[at[1]], at[0].cpu, at[0].memory, at[0].server.name, at[1]))
+    room.take(wanted, resource)
+    return room.server.name, resource
