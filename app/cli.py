@@ -22,7 +22,7 @@ from app.demo.run import DemoOptions, run_demo
 from app.domain.errors import DomainError
 from app.domain.people import Role, Scope
 from app.main import serve as run_server
-from app.store.database import UnsupportedDatabaseError, opened
+from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, configure_logging
 
 app = typer.Typer(no_args_is_help=True, help="GPU batch jobs on your own servers.", pretty_exceptions_enable=False)
@@ -34,6 +34,7 @@ _EXPECTED = (
     DomainError,
     FolderInUseError,
     ClusterDidNotStartError,
+    DatabaseUnavailableError,
     UnsupportedDatabaseError,
     OSError,
 )

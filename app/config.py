@@ -5,6 +5,9 @@ A wrong value stops the start with the setting's name. docs/operations.md lists 
 
 from __future__ import annotations
 
+import difflib
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +19,7 @@ from app.domain.quantity import parse_cpu, parse_memory
 from app.domain.submission import Defaults
 
 PREFIX = "GPUYARD_"
+NOT_SETTINGS = frozenset({"GPUYARD_NEW_PASSWORD", "GPUYARD_TEST_DATABASE_URL"})  # other commands read these
 
 
 class ConfigurationError(Exception):
@@ -46,6 +50,10 @@ class Settings(BaseSettings):
     )
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    trusted_proxies: str = Field(
+        "127.0.0.1,::1",
+        description="addresses and networks of proxies whose X-Forwarded headers are believed, separated by commas",
+    )
     cpu_per_gpu: str = Field("4", description="CPU of a workload that names none, per GPU")
     memory_per_gpu: str = Field("16Gi", description="memory of a workload that names none, per GPU")
     job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
@@ -115,12 +123,27 @@ class DatabaseSettings(BaseSettings):
     database_url: str
 
 
-def load_settings() -> Settings:
-    """The settings of the environment. Raises ConfigurationError."""
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of the environment. Raises ConfigurationError, also for a name that no setting has."""
+    unknown = [_explain_unknown(name) for name in sorted(environment) if _is_unknown(name)]
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as error:
-        raise ConfigurationError(_explain(error)) from None
+        raise ConfigurationError("\n".join([*unknown, _explain(error)])) from None
+    if unknown:
+        raise ConfigurationError("\n".join(unknown))
+    return settings
+
+
+def _is_unknown(name: str) -> bool:
+    known = name.removeprefix(PREFIX).lower() in Settings.model_fields
+    return name.startswith(PREFIX) and not known and name not in NOT_SETTINGS
+
+
+def _explain_unknown(name: str) -> str:
+    names = [PREFIX + field.upper() for field in Settings.model_fields]
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"{name}: there is no such setting" + (f"; did you mean {close[0]}?" if close else "")
 
 
 def load_database_url() -> str:

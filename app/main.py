@@ -21,6 +21,7 @@ from app.cluster.projection import Projection
 from app.commands.context import CommandContext
 from app.config import Settings
 from app.graphql.context import Services
+from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.store.database import opened
 from app.web import build_web
@@ -32,6 +33,7 @@ _SHUTDOWN_SECONDS = 3
 class Application:
     web: Starlette
     background: Background
+    streams: Streams
 
 
 def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application:
@@ -41,7 +43,8 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application
         port, Projection(settings.namespace), bus, clock, settings.policy, settings.resync, settings.reconcilers
     )
     services = Services(CommandContext(clock, bus, settings.defaults), background.board)
-    return Application(build_web(services, background), background)
+    streams = Streams()
+    return Application(build_web(services, background, streams), background, streams)
 
 
 @asynccontextmanager
@@ -86,6 +89,7 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
             ws="websockets-sansio",
             ws_max_size=2**20,
             server_header=False,
+            forwarded_allow_ips=settings.trusted_proxies,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
 
@@ -94,13 +98,18 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
                 await application.background.servers_recorded.wait()
             announce(_address(settings.host, listener))
 
-        await _AnnouncingServer(config, tell).serve(sockets=[listener])
+        await _Server(config, tell, application.streams).serve(sockets=[listener])
 
 
-class _AnnouncingServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, tell: Callable[[], Coroutine[None, None, None]]) -> None:
+class _Server(uvicorn.Server):
+    """Says when it answers, and ends the panel's streams when it stops: uvicorn itself would wait for them."""
+
+    def __init__(
+        self, config: uvicorn.Config, tell: Callable[[], Coroutine[None, None, None]], streams: Streams
+    ) -> None:
         super().__init__(config)
         self._tell = tell
+        self._streams = streams
         self._telling: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -118,6 +127,10 @@ class _AnnouncingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._telling = asyncio.create_task(self._tell())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.end_all()
+        await super().shutdown(sockets)
 
 
 def _listen(host: str, port: int) -> socket.socket:

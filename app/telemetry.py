@@ -6,6 +6,7 @@ import logging
 import sys
 from typing import Literal
 
+import stamina
 import structlog
 
 LogFormat = Literal["console", "json"]
@@ -34,5 +35,7 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
+    # Who repeats a call logs its failure once, at the end: a line for each try would be a storm in an outage.
+    stamina.instrumentation.set_on_retry_hooks([])
     # It prints statements with their parameters at debug level: environment values must not reach a log.
     logging.getLogger("tortoise").setLevel(logging.WARNING)

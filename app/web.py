@@ -1,18 +1,26 @@
-"""The HTTP application: GraphQL, health, and an answer at the root. The panel's routes will stand beside them."""
+"""The HTTP application: GraphQL, health and the panel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
+from app.auth.signin import SignIn
 from app.clock import Clock
 from app.graphql.context import Services
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.schema import schema
+from app.panel.desk import Desk
+from app.panel.errors import Errors
+from app.panel.headers import SecurityHeaders
+from app.panel.log_reader import LogReader
+from app.panel.routes import panel_routes
+from app.panel.streams import Streams
 from app.reconcile.background import Background
 
 _MAX_BODY_BYTES = 2 * 2**20
@@ -45,20 +53,22 @@ class HealthPage:
         return None if moment is None else round(self.clock.monotonic() - moment, 3)
 
 
-async def _root(_: Request) -> Response:
-    return JSONResponse({"product": "GPUYard", "graphql": "/graphql", "health": "/healthz", "ready": "/readyz"})
-
-
-def build_web(services: Services, background: Background) -> Starlette:
+def build_web(services: Services, background: Background, streams: Streams | None = None) -> Starlette:
+    """`streams` is what ends the panel's open streams when the server stops."""
     health = HealthPage(background, services.commands.clock)
     endpoint = GraphQLEndpoint(schema, services)
+    logs = LogReader(background.port, background.projection)
+    sign_in = SignIn(services.commands.clock)
+    desk = Desk(services.commands, services.board, logs, streams or Streams(), sign_in)
     return Starlette(
         routes=[
-            Route("/", _root),
             Route("/graphql", endpoint, methods=["GET", "POST"]),
             WebSocketRoute("/graphql", endpoint),
             Route("/healthz", health.live),
             Route("/readyz", health.ready),
+            *panel_routes(desk),
         ],
+        middleware=[Middleware(SecurityHeaders)],
+        exception_handlers=Errors(desk).handlers(),
         max_body_size=_MAX_BODY_BYTES,
     )

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 import strawberry
 
+from app.auth.bearer import authenticate
 from app.commands.context import CommandContext
-from app.domain.errors import UnauthenticatedError
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
 from app.reconcile.board import Board
+
+TRUSTED_SECONDS = 5.0  # how long a revoked token, or a role taken away, may go unnoticed on an open WebSocket
 
 
 @dataclass(frozen=True)
@@ -23,19 +25,23 @@ class Services:
 
 @dataclass
 class RequestContext:
-    """One HTTP request's, or one WebSocket's. On a WebSocket the principal is known once connection_init has come."""
+    """One HTTP request's, or one WebSocket's, which may outlive the right to use it. Secrets stay out of its repr."""
 
     services: Services
-    authorization: str | None = None
-    principal: Principal | None = None
-    refusal: UnauthenticatedError | None = None
-    connection_params: object = None
-    loaders: Loaders = field(default_factory=Loaders)
+    authorization: str | None = field(default=None, repr=False)
+    connection_params: object = field(default=None, repr=False)
+    loaders: Loaders = field(default_factory=Loaders, repr=False)
+    _principal: Principal | None = None
+    _checked_at: float = 0.0
 
-    def require_principal(self) -> Principal:
-        if self.principal is None:
-            raise self.refusal or UnauthenticatedError("no credential was given")
-        return self.principal
+    async def caller(self) -> Principal:
+        """Who calls, looked up anew once in a while. Raises UnauthenticatedError."""
+        clock = self.services.commands.clock
+        if self._principal is None or clock.monotonic() - self._checked_at >= TRUSTED_SECONDS:
+            self._principal = None
+            self._principal = await authenticate(self.authorization, clock.now())
+            self._checked_at = clock.monotonic()
+        return self._principal
 
 
 Info = strawberry.Info[RequestContext, None]

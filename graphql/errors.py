@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from uuid import uuid4
 
 import structlog
-from graphql import GraphQLError
+from graphql import GraphQLError, ValueNode, VariableDefinitionNode
+from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import MaskErrors
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 
 from app.domain.errors import DomainError, InvalidInputError, PreconditionFailedError
 
 _log = structlog.get_logger(__name__)
+_WRONG_REQUESTS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperationTypeError)
 
 
 class EdgeErrors(MaskErrors):
-    """Syntax, validation and coercion errors speak of the request itself and pass as they are."""
+    """Syntax, validation and coercion errors speak of the request itself and pass as they are. Put it first."""
 
     def __init__(self) -> None:
-        super().__init__(should_mask_error=lambda error: error.original_error is not None)
+        super().__init__(should_mask_error=lambda error: not _speaks_of_the_request(error))
+
+    def on_operation(self) -> Iterator[None]:
+        """Also for what other extensions raise: the library would send its text to the client."""
+        try:
+            yield from super().on_operation()
+        except (GraphQLError, *_WRONG_REQUESTS):
+            raise
+        except Exception as error:
+            raise self.anonymise_error(GraphQLError("", original_error=error)) from error
 
     def anonymise_error(self, error: GraphQLError) -> GraphQLError:
         cause = error.original_error
@@ -26,9 +39,17 @@ class EdgeErrors(MaskErrors):
         if isinstance(cause, GraphQLError):
             return _rebuilt(error, cause.message, dict(cause.extensions or {}))
         incident = uuid4().hex[:12]
-        _log.error("unexpected error in a resolver", incident=incident, path=error.path, exc_info=cause)
+        _log.error("unexpected error in a request", incident=incident, path=error.path, exc_info=cause)
         words = f"something went wrong here; the operator finds it in the log under {incident}"
         return _rebuilt(error, words, {"code": "INTERNAL", "incident": incident})
+
+
+def _speaks_of_the_request(error: GraphQLError) -> bool:
+    """A value that the library can't even read comes with whatever exception reading it raised."""
+    cause = error.original_error
+    if cause is None or isinstance(cause, _WRONG_REQUESTS):
+        return True
+    return any(isinstance(node, ValueNode | VariableDefinitionNode) for node in error.nodes or ())
 
 
 def extensions_of(error: DomainError) -> dict[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import strawberry
 
 from app.commands.context import open_organization
@@ -14,17 +16,17 @@ from app.store import people
 
 @strawberry.type(description="The caller.")
 class Viewer:
-    name: str
-    email: str | None
+    name: str = strawberry.field(description="The person's address, or the token's name.")
+    email: str | None = strawberry.field(description="Null for a service token.")
     scopes: list[Scope] = strawberry.field(description="What the credential may be used for.")
     organizations: list[Organization] = strawberry.field(description="Where the caller has a role, by slug.")
 
 
-@strawberry.type
+@strawberry.type(description="What can be read.")
 class Query:
     @strawberry.field(description="Who the credential stands for.")
     async def viewer(self, info: Info) -> Viewer:
-        principal = info.context.require_principal()
+        principal = await info.context.caller()
         found = await people.organizations_by_id(list(principal.roles))
         nouns = sorted(found.values(), key=lambda noun: noun.slug)
         return Viewer(
@@ -35,7 +37,9 @@ class Query:
         )
 
     @strawberry.field(description="An organization that the caller belongs to.")
-    async def organization(self, info: Info, slug: str) -> Organization | None:
-        principal = info.context.require_principal()
+    async def organization(
+        self, info: Info, slug: Annotated[str, strawberry.argument(description="Its short name in addresses.")]
+    ) -> Organization | None:
+        principal = await info.context.caller()
         noun = await open_organization(principal, slug, Permission.VIEW_ORGANIZATION)
         return Organization.from_domain(noun, principal.roles.get(noun.id))

@@ -8,8 +8,8 @@ from typing import Annotated
 import strawberry
 
 from app.commands.context import open_gpu_workloads
-from app.domain.people import Permission
-from app.graphql.context import Info
+from app.domain.people import Organization, Permission
+from app.graphql.context import TRUSTED_SECONDS, Info
 from app.graphql.cursors import parse_event_cursor
 from app.graphql.nodes.workload import WorkloadEvent
 from app.store import reads
@@ -18,7 +18,7 @@ _BATCH = 200
 _LOOK_AGAIN_SECONDS = 2.0  # another process may have written; a lost wake-up costs no more than this
 
 
-@strawberry.type
+@strawberry.type(description="What can be followed, over graphql-transport-ws.")
 class Subscription:
     @strawberry.subscription(description="Events of all workloads of an organization, each once, in order.")
     async def workload_events(
@@ -29,18 +29,25 @@ class Subscription:
             str | None, strawberry.argument(description="Cursor of the last event seen; without it, from now on.")
         ] = None,
     ) -> AsyncGenerator[WorkloadEvent, None]:
-        principal = info.context.require_principal()
-        access = await open_gpu_workloads(principal, organization, Permission.READ_WORKLOADS)
-        organization_id, bus = access.organization.id, info.context.services.commands.bus
-        sequence = parse_event_cursor(after) if after else await reads.last_event_sequence(organization_id)
-        signal = bus.follow_events(organization_id)
+        found = await _open(info, organization)
+        sequence = await reads.last_event_sequence(found.id) if after is None else parse_event_cursor(after)
+        bus, clock = info.context.services.commands.bus, info.context.services.commands.clock
+        signal, checked_at = bus.follow_events(found.id), clock.monotonic()
         try:
             while True:
-                events = await reads.events_after(organization_id, sequence, _BATCH)
+                if clock.monotonic() - checked_at >= TRUSTED_SECONDS:
+                    await _open(info, organization)
+                    checked_at = clock.monotonic()
+                events = await reads.events_after(found.id, sequence, _BATCH)
                 for event in events:
                     sequence = event.sequence
                     yield WorkloadEvent.from_domain(event)
                 if len(events) < _BATCH:
                     await signal.wait(_LOOK_AGAIN_SECONDS)
         finally:
-            bus.unfollow_events(organization_id, signal)
+            bus.unfollow_events(found.id, signal)
+
+
+async def _open(info: Info, slug: str) -> Organization:
+    """The organization, if the caller may still read its workloads."""
+    return (await open_gpu_workloads(await info.context.caller(), slug, Permission.READ_WORKLOADS)).organization

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from app.store.database import Database, opened
 from tests.clock import ManualClock
 
 pytest_plugins = ["tests.postgres"]
+
+# A busy machine is no fault of an example: time limits are pytest's, for the whole test.
+settings.register_profile("gpuyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gpuyard")
 
 
 @pytest.fixture
@@ -24,8 +30,6 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty, migrated SQLite file to copy: migrating anew for each test would be most of the run."""
-    import asyncio  # noqa: PLC0415
-
     path = tmp_path_factory.mktemp("template") / "empty.db"
     asyncio.run(Database(f"sqlite:///{path}").migrate())
     return path
@@ -39,10 +43,8 @@ def sqlite_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_server: str) -> Iterator[str]:
+def postgres_template(postgres_server: str) -> str:
     """The name of a migrated, empty PostgreSQL database to copy."""
-    import asyncio  # noqa: PLC0415
-
     name = f"template_{uuid4().hex[:12]}"
     admin = postgres_server.replace("test_{}", "postgres").replace("asyncpg://", "postgres://")
 
@@ -53,7 +55,7 @@ def postgres_template(postgres_server: str) -> Iterator[str]:
         await Database(postgres_server.replace("test_{}", name)).migrate()
 
     asyncio.run(make())
-    yield name
+    return name
 
 
 @pytest.fixture

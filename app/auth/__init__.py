@@ -1,1 +1,1 @@
-"""From a request to a principal: API tokens now; sessions of the panel stand beside them."""
+"""From a request to a principal: API tokens, and the sessions of the panel."""

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from app.commands.context import SLUG
 from app.domain.errors import InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.store import audit, people
 
-_SLUG = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 OPERATOR = "operator"
 
@@ -100,7 +100,7 @@ async def _organization(slug: str) -> Organization:
 
 
 def _check_slug(field: str, slug: str) -> None:
-    if not _SLUG.fullmatch(slug):
+    if not SLUG.fullmatch(slug):
         words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
         raise InvalidInputError.of(field, f"{slug[:80]!r} is not a slug: {words}")
 

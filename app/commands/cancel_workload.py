@@ -18,7 +18,7 @@ _TRIES = 20
 async def cancel_workload(context: CommandContext, principal: Principal, workload_id: UUID) -> Workload:
     """The workload as it is now. Raises ConflictError once it has ended, NotFoundError where there is none."""
     slug = await _organization_of(workload_id)
-    async with noting_refusals(context, principal, "cancel_workload", slug):
+    async with noting_refusals(context, principal, "cancel_workload", slug, str(workload_id)):
         if not slug:
             raise _unknown(workload_id)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from app.domain.people import (
 )
 from app.domain.submission import Defaults
 from app.store import audit, people, servers
+
+SLUG = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Access:
 
 async def open_organization(principal: Principal, slug: str, permission: Permission) -> Organization:
     """The organization, if the principal may. Raises NotFoundError or ForbiddenError."""
-    organization = await people.find_organization(slug)
+    organization = await people.find_organization(slug) if SLUG.fullmatch(slug) else None
     if organization is None:
         raise unknown_organization(slug)
     require(principal, organization, permission)
@@ -54,8 +57,10 @@ async def open_gpu_workloads(principal: Principal, slug: str, permission: Permis
 
 
 @asynccontextmanager
-async def noting_refusals(context: CommandContext, principal: Principal, action: str, slug: str) -> AsyncIterator[None]:
-    """A refusal leaves one row in the audit trail and nothing else."""
+async def noting_refusals(
+    context: CommandContext, principal: Principal, action: str, slug: str, target: str = ""
+) -> AsyncIterator[None]:
+    """A refusal leaves one row in the audit trail and nothing else. What is no slug can't be anybody's."""
     try:
         yield
     except DomainError as error:
@@ -63,8 +68,9 @@ async def noting_refusals(context: CommandContext, principal: Principal, action:
             at=context.clock.now(),
             actor=principal.name,
             action=action,
-            organization=slug,
+            organization=slug if SLUG.fullmatch(slug) else ascii(slug),
             outcome=error.code,
-            detail=error.message,
+            target=target,
+            detail=error.message.replace("\0", "\ufffd"),  # PostgreSQL's text holds none
         )
         raise

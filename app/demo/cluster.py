@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import ssl
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ class ClusterDidNotStartError(Exception):
 class SimulatedCluster:
     url: str
     kubeconfig: Path
+    ca: Path
     pid: int
 
 
@@ -54,14 +56,16 @@ def _start(folder: Path, ready_file: Path) -> subprocess.Popen[bytes]:
 
 
 async def _answering(ready_file: Path) -> SimulatedCluster | None:
-    ready = read_json(ready_file)
-    if ready is None:
-        return None
-    cluster = SimulatedCluster(ready["url"], Path(ready["kubeconfig"]), ready["pid"])
+    match read_json(ready_file):
+        case {"url": str(url), "kubeconfig": str(kubeconfig), "ca": str(ca), "pid": int(pid)}:
+            cluster = SimulatedCluster(url, Path(kubeconfig), Path(ca), pid)
+        case _:
+            return None
     try:
-        async with httpx2.AsyncClient(timeout=2.0, trust_env=False) as client:
-            answer = await client.get(f"{cluster.url}/readyz")
-    except httpx2.TransportError:
+        trust = ssl.create_default_context(cafile=cluster.ca)
+        async with httpx2.AsyncClient(timeout=2.0, trust_env=False, verify=trust) as client:
+            answer = await client.get(f"{url}/readyz")
+    except (OSError, httpx2.TransportError):  # the former: its files are gone
         return None
     return cluster if answer.status_code < httpx2.codes.INTERNAL_SERVER_ERROR else None
 

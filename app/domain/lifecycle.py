@@ -20,6 +20,8 @@ from app.domain.workload import Attempt, Workload
 MAX_START_TRIES = 3
 STOP_RECHECK_SECONDS = 5
 SETTLE_SECONDS = 60
+HAND_OVER_SECONDS = 5
+NEUTRAL_WAITING = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def decide(workload: Workload, attempt: Attempt, seen: Observation, now: datetim
         return finish(workload, attempt, end_of(workload, attempt, seen), now, policy)
     if attempt.stop_reason is not None:
         return _stop(workload, attempt, attempt.stop_reason, seen, now)
-    return _progress(workload, attempt, seen, policy)
+    return _progress(workload, attempt, seen, now, policy)
 
 
 def record(attempt: Attempt, seen: Observation) -> Attempt:
@@ -87,10 +89,23 @@ def record(attempt: Attempt, seen: Observation) -> Attempt:
     if pod is None:
         return attempt
     attempt = replace(attempt, pod_name=pod.name, pod_uid=pod.uid, gpus=pod.gpus or attempt.gpus)
-    if pod.waiting_reason or pod.scheduling_message:
-        waiting = (pod.waiting_reason or "Unschedulable", pod.waiting_message or pod.scheduling_message)
-        attempt = replace(attempt, waiting_reason=waiting[0], waiting_message=wording.clip(waiting[1]))
+    attempt = _record_waiting(attempt, pod)
     return _record_times(attempt, pod)
+
+
+def _record_waiting(attempt: Attempt, pod: ObservedPod) -> Attempt:
+    """The last obstacle. A neutral word does not cover it up, nor does what the cluster says while we stop the pod."""
+    reason = pod.waiting_reason or ("Unschedulable" if pod.scheduling_message else "")
+    is_neutral = reason in NEUTRAL_WAITING
+    if not reason or attempt.stop_reason is not None or (is_neutral and _is_obstacle(attempt.waiting_reason)):
+        return attempt
+    message = wording.clip(pod.waiting_message or pod.scheduling_message)
+    return replace(attempt, waiting_reason=reason, waiting_message=message)
+
+
+def _is_obstacle(waiting_reason: str) -> bool:
+    """Something that may still be in the way; once a pod has a node, that it had none is over."""
+    return waiting_reason not in NEUTRAL_WAITING and waiting_reason not in ("", "Unschedulable")
 
 
 def _record_times(attempt: Attempt, pod: ObservedPod) -> Attempt:
@@ -136,8 +151,8 @@ def _ask_to_stop(workload: Workload, attempt: Attempt, seen: Observation, now: d
 def _limit_passed(
     workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy
 ) -> Reason | None:
-    if attempt.termination:
-        return None
+    if attempt.finished_at is not None:
+        return None  # only its pod's last word is awaited
     if attempt.started_at is not None:
         return Reason.RUN_TIMEOUT if now >= _own_run_deadline(workload, attempt, seen.pod, policy) else None
     if is_hopeless_image(attempt.waiting_reason):
@@ -172,7 +187,7 @@ def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
     return wording.start_timeout(workload.spec.start_timeout_seconds, attempt.waiting)
 
 
-def _progress(workload: Workload, attempt: Attempt, seen: Observation, policy: Policy) -> Decision:
+def _progress(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Decision:
     if seen.job is None and seen.pod is None:
         return Decision(workload, attempt, (CreateJob(),), _start_deadline(workload, attempt))
     if attempt.started_at is None:
@@ -181,8 +196,11 @@ def _progress(workload: Workload, attempt: Attempt, seen: Observation, policy: P
     words = (Phase.RUNNING, Reason.EXECUTING, wording.executing(attempt.server))
     if seen.node_answers is False:
         words = (Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, wording.unreachable(attempt.server))
+    actions = _limit_run(workload, attempt, seen.pod, now)
     wake_at = _settled_at(attempt, _own_run_deadline(workload, attempt, seen.pod, policy))
-    return Decision(_move(running, Status.RUNNING, *words), attempt, _limit_run(workload, attempt, seen.pod), wake_at)
+    if now < (hand_over := _hand_over_at(workload, attempt)):
+        wake_at = min(wake_at, hand_over)
+    return Decision(_move(running, Status.RUNNING, *words), attempt, actions, wake_at)
 
 
 def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Workload:
@@ -196,10 +214,18 @@ def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Worklo
     return _move(workload, workload.status, Phase.INITIALIZING, reason, words)
 
 
-def _limit_run(workload: Workload, attempt: Attempt, pod: ObservedPod | None) -> tuple[Action, ...]:
+def _limit_run(workload: Workload, attempt: Attempt, pod: ObservedPod | None, now: datetime) -> tuple[Action, ...]:
     if pod is None or pod.pod_started_at is None or attempt.termination or _has_run_limit(workload, attempt, pod):
         return ()
+    if now < _hand_over_at(workload, attempt):
+        return ()
     return (LimitRun(pod, _pod_deadline(workload, attempt, pod.pod_started_at)),)
+
+
+def _hand_over_at(workload: Workload, attempt: Attempt) -> datetime:
+    """When the kubelet is given the run limit: not at once, as most containers that end early never need it."""
+    pause = min(HAND_OVER_SECONDS, workload.spec.timeout_seconds / 4)
+    return (attempt.started_at or attempt.placed_at) + timedelta(seconds=pause)
 
 
 def _pod_deadline(workload: Workload, attempt: Attempt, pod_started_at: datetime) -> int:

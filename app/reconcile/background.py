@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import structlog
+
 from app.bus import Bus, Listeners
 from app.clock import Clock
-from app.cluster.port import ClusterPort, Kind
+from app.cluster.port import ClusterError, ClusterPort, Kind
 from app.cluster.projection import Change, Projection
 from app.cluster.watches import run_watches
 from app.domain.lifecycle import Policy
@@ -23,9 +25,11 @@ from app.reconcile.recent import Known, Recent
 from app.reconcile.schedule import Scheduler
 from app.store import reads
 
+_log = structlog.get_logger(__name__)
+
 _ONLY = "all"  # the key of loops that have one thing to look after
 _QUEUE_PAUSE = 0.005  # seconds: submissions that come together are planned together
-_PROGRESS_PAUSE = 0.2  # seconds: on its way to its start a pod changes many times; only start and end are urgent
+_PROGRESS_PAUSE = 0.3  # seconds: on its way to its start a pod changes many times; only start and end are urgent
 _NODE_PAUSE = 0.2  # seconds: a start lists many nodes one by one
 
 
@@ -69,9 +73,19 @@ class Background:
     async def run(self) -> None:
         self.resync.queue.add(_ONLY)
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._say_what_is_missing(), name="check")
             group.create_task(run_watches(self.port, self.projection, self.clock.monotonic, self._on_change))
             for loop in (self.jobs, self.schedule, self.nodes, self.resync):
                 group.create_task(loop.run(), name=loop.name)
+
+    async def _say_what_is_missing(self) -> None:
+        """Once, for the operator's log: a permission or the namespace. The loops try on regardless."""
+        try:
+            missing = await self.port.check()
+        except ClusterError as error:
+            missing = (error.message,)
+        for words in missing:
+            _log.warning("the cluster is not set up for GPUYard", missing=words)
 
     def _on_written(self, workload_id: UUID) -> None:
         """Somebody else wrote the workload, or may have: read it again."""
@@ -81,6 +95,8 @@ class Background:
     def _on_placed(self, workload: Workload, attempt: Attempt) -> None:
         if attempt.number == 1:
             self._recent.remember(Known(workload, (attempt,)))
+        else:
+            self._recent.forget(workload.id)  # what is remembered is from before this attempt
         self.jobs.queue.add(workload.id)
 
     def _on_change(self, change: Change) -> None:

@@ -6,7 +6,7 @@ Runs one at a time per workload. It alone calls the cluster for a workload, so a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from app.domain.lifecycle import (
     decide_cleanup,
     refuse,
 )
-from app.domain.observed import Observation, ObservedPod
+from app.domain.observed import Observation, ObservedJob, ObservedPod
 from app.domain.workload import Attempt, Workload
 from app.reconcile.claims import Claims
 from app.reconcile.recent import Known, Recent
@@ -36,6 +36,14 @@ from app.store import people
 from app.store.writes import Change, apply_changes, save_cleanup
 
 _log = structlog.get_logger(__name__)
+
+
+class JobRefusedError(Exception):
+    """The API server will not have the attempt's Job. A refusal of anything else says nothing about the attempt."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 @dataclass(frozen=True)
@@ -64,14 +72,16 @@ class JobReconciler:
 
     async def _advance(self, known: Known, attempt: Attempt) -> datetime | None:
         now = self.clock.now()
-        decision = decide(known.workload, attempt, await self._observe(attempt), now, self.policy)
+        seen = await self._observe(attempt)
+        decision = decide(known.workload, attempt, seen, now, self.policy)
+        if decision.attempt and decision.attempt.ended_at and None in (seen.job, seen.pod):
+            decision = decide(known.workload, attempt, await self._look(attempt), now, self.policy)
         stored = await self._write(known, attempt, decision, now)
         if stored is None:
             return now
         try:
             await self._act(known.workload, attempt, decision.actions)
-        except RefusedError as error:
-            # The API server will not have this Job: the attempt ends, with the server's words.
+        except JobRefusedError as error:  # the attempt ends, with the server's words
             refused = refuse(stored.workload, attempt, error.message, now, self.policy)
             await self._write(stored, attempt, refused, now)
             return now
@@ -82,8 +92,16 @@ class JobReconciler:
         job, pod = self.projection.observe(attempt.job_name)
         was_there = bool(attempt.job_uid) or attempt.stop_reason is not None or attempt.ended_at is not None
         if (job is None and was_there) or (pod is None and attempt.pod_uid):
-            job, pod = await self.port.find(attempt.job_name)
-        return Observation(job, pod, self._node_answers(pod))
+            return await self._look(attempt)
+        return self._observation(attempt, job, pod)
+
+    async def _look(self, attempt: Attempt) -> Observation:
+        return self._observation(attempt, *await self.port.find(attempt.job_name))
+
+    def _observation(self, attempt: Attempt, job: ObservedJob | None, pod: ObservedPod | None) -> Observation:
+        """A Job that only has the name is nobody's of ours: neither followed nor deleted."""
+        is_ours = job is not None and job.workload_id == str(attempt.workload_id)
+        return Observation(job if is_ours else None, pod, self._node_answers(pod))
 
     def _node_answers(self, pod: ObservedPod | None) -> bool | None:
         node = self.projection.nodes.get(pod.node) if pod is not None else None
@@ -127,8 +145,8 @@ class JobReconciler:
         spec = await self._job_spec(workload, attempt)
         try:
             job = await self.port.create_job(spec)
-        except ConflictError as error:
-            raise RefusedError(409, "AlreadyExists", error.message) from error
+        except (ConflictError, RefusedError) as error:
+            raise JobRefusedError(error.message) from error
         self.projection.remember_job(job)
 
     async def _job_spec(self, workload: Workload, attempt: Attempt) -> JobSpec:
@@ -171,7 +189,7 @@ class JobReconciler:
         await self._act(known.workload, attempt, actions)
         await save_cleanup(attempt, after)
         if after != attempt:
-            self.recent.remember(replace(known, attempts=_with(known.attempts, after)))
+            self.recent.forget(known.workload.id)  # what is known here may be older than what was stored meanwhile
         return wake_at
 
 

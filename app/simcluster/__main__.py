@@ -36,10 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m app.simcluster", description="A simulated Kubernetes cluster.")
     parser.add_argument("--data", type=Path, required=True, help="folder of its state, made if missing")
-    parser.add_argument("--host", default="127.0.0.1", help="a loopback address")
+    parser.add_argument("--host", default="127.0.0.1", help="127.0.0.1, ::1 or localhost")
     parser.add_argument("--port", type=int, default=0, help="0: the one used last, or any that is free")
     parser.add_argument("--config", type=Path, help="JSON: a list of nodes, or {fleet, settings}")
-    parser.add_argument("--ready-file", type=Path, help="written when it serves: url, kubeconfig, pid")
+    parser.add_argument("--ready-file", type=Path, help="written when it serves: url, kubeconfig, ca, pid")
     return parser
 
 
@@ -57,11 +57,13 @@ def read_config(path: Path | None) -> tuple[Settings, tuple[NodeSpec, ...]]:
 
 async def _serve(options: argparse.Namespace, settings: Settings, fleet: tuple[NodeSpec, ...]) -> None:
     stop = asyncio.Event()
+    if options.ready_file:
+        options.ready_file.unlink(missing_ok=True)  # one of an earlier run would speak too soon
     async with running(options.data, host=options.host, port=options.port, settings=settings, fleet=fleet) as cluster:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        ready = {"url": cluster.url, "kubeconfig": str(cluster.kubeconfig.absolute()), "pid": os.getpid()}
-        line = json.dumps(ready)
+        files = {"kubeconfig": str(cluster.kubeconfig.absolute()), "ca": str(cluster.ca.absolute())}
+        line = json.dumps({"url": cluster.url, **files, "pid": os.getpid()})
         if options.ready_file:
             write_private(options.ready_file, line + "\n")
         sys.stdout.write(line + "\n")

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from app.simcluster.defaults import default_namespace
 from app.simcluster.fleet import NodeSpec, gpu_uuids, node_object
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.engine import Engine
 from app.simcluster.inside.events import Recorder
 from app.simcluster.inside.gc import GarbageCollector
 from app.simcluster.inside.index import Index
 from app.simcluster.inside.jobcontroller import JobController
-from app.simcluster.inside.kubelet import Inside, Kubelet
+from app.simcluster.inside.kubelet import Kubelet
 from app.simcluster.inside.nodes import Nodes
 from app.simcluster.inside.nodestate import NodeState
 from app.simcluster.inside.outcomes import Outcomes

@@ -125,7 +125,8 @@ def default_job(job: Json, uid: str) -> Json:
             "spec": _pod_spec(template["spec"]),
         },
     }
-    return {**with_meta(job, generation=1, uid=uid), "spec": filled, "status": {}}
+    own = metadata.get("labels") or labels  # a Job without labels is found by its pods' ones
+    return {**with_meta(job, generation=1, uid=uid, labels=own), "spec": filled, "status": {}}
 
 
 def refilled(resource: ResourceType, new: Json, old: Json) -> Json:

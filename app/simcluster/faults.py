@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-_ACTIONS = ("drop_watches", "expire_watches")
+ACTIONS = ("drop_watches", "expire_watches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Faults:
 
     def changed(self, values: dict[str, Any]) -> Faults:
         known = [item.name for item in fields(self)]
-        if unknown := sorted(set(values) - {*known, *_ACTIONS}):
-            raise ValueError(f"unknown faults {', '.join(unknown)}; known are {', '.join([*known, *_ACTIONS])}")
+        if unknown := sorted(set(values) - {*known, *ACTIONS}):
+            raise ValueError(f"unknown faults {', '.join(unknown)}; known are {', '.join([*known, *ACTIONS])}")
         new = {name: float(values[name]) for name in known if name in values}
         if any(value < 0 for value in new.values()):
             raise ValueError("a fault's number can't be negative")

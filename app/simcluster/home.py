@@ -1,17 +1,19 @@
-"""The data folder: lock, token, port and kubeconfig, all kept over restarts."""
+"""The data folder: lock, token, port, certificate and kubeconfig, all kept over restarts."""
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-# kubectl sends no bearer token over plain HTTP, but it does send a password that stands in the address; the
-# Python client can't have both. So there are two files.
+from app.simcluster.certificate import make_certificate
+
 _KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -19,9 +21,11 @@ clusters:
 - name: simcluster
   cluster:
     server: {url}
+    certificate-authority-data: {authority}
 users:
 - name: simcluster
-  user: {user}
+  user:
+    token: {token}
 contexts:
 - name: simcluster
   context:
@@ -30,8 +34,6 @@ contexts:
     namespace: default
 current-context: simcluster
 """
-
-USER = "simcluster"
 
 
 class LockedError(Exception):
@@ -58,6 +60,7 @@ class Home:
         known = json.loads(path.read_text()) if path.exists() else {}
         home = cls(folder, known.get("token") or secrets.token_urlsafe(32), known.get("port", 0), lock)
         home._save()
+        home._certify()
         return home
 
     @property
@@ -70,16 +73,31 @@ class Home:
     def kubeconfig(self) -> Path:
         return self.folder / "kubeconfig"
 
+    @property
+    def server_pem(self) -> Path:
+        return self.folder / "server.pem"
+
+    @property
+    def ca_pem(self) -> Path:
+        return self.folder / "ca.pem"
+
     def serves_at(self, url: str, port: int) -> None:
         self.port = port
         self._save()
-        with_token = _KUBECONFIG.format(url=url, user=json.dumps({"token": self.token}))
-        write_private(self.kubeconfig, with_token)
-        named = url.replace("://", f"://{USER}:{self.token}@", 1)
-        write_private(self.folder / "kubectl.kubeconfig", _KUBECONFIG.format(url=named, user="{}"))
+        authority = base64.b64encode(self.ca_pem.read_bytes()).decode()
+        text = _KUBECONFIG.format(url=url, authority=authority, token=json.dumps(self.token))
+        write_private(self.kubeconfig, text)
 
     def close(self) -> None:
         self._lock.close()
+
+    def _certify(self) -> None:
+        if self.server_pem.exists() and self.ca_pem.exists():
+            return
+        self.server_pem.unlink(missing_ok=True)  # and written last: where both are, they belong together
+        made = make_certificate(datetime.now(UTC))
+        write_private(self.ca_pem, made.authority)
+        write_private(self.server_pem, made.server)
 
     def _save(self) -> None:
         write_private(self.folder / "identity.json", json.dumps({"token": self.token, "port": self.port}))

@@ -6,15 +6,15 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
 
 from app.simcluster.api.app import Api
 from app.simcluster.api.context import Context
+from app.simcluster.certificate import ADDRESSES, NAMES
 from app.simcluster.cluster import Cluster
 from app.simcluster.fleet import DEFAULT_FLEET, NodeSpec
 from app.simcluster.home import Home
@@ -23,6 +23,7 @@ from app.simcluster.meta import Clock
 from app.simcluster.settings import Settings
 
 CLOSE_SECONDS = 1
+FAREWELL_SECONDS = 0.3
 BACKLOG = 1024
 
 
@@ -31,6 +32,7 @@ class Running:
     url: str
     token: str
     kubeconfig: Path
+    ca: Path
     context: Context
 
 
@@ -48,17 +50,24 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._context.streams.close()
-        await super().shutdown(sockets)
+        hanging_up = asyncio.get_running_loop().call_later(FAREWELL_SECONDS, self._hang_up)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            hanging_up.cancel()
+
+    def _hang_up(self) -> None:
+        """TLS says goodbye, and waits half a minute for a peer that doesn't answer."""
+        for connection in tuple(self.server_state.connections):
+            if connection.transport.is_closing():
+                connection.transport.abort()
 
 
 def check_host(host: str) -> None:
-    """The simulation has one token and no TLS: it must not be reachable from elsewhere."""
-    if host == "localhost":
-        return
-    with suppress(ValueError):
-        if ip_address(host).is_loopback:
-            return
-    raise ValueError(f"the simulated cluster serves loopback addresses only, not {host!r}")
+    """The simulation must not be reachable from elsewhere, and its certificate is for these alone."""
+    known = (*NAMES, *ADDRESSES)
+    if host not in known:
+        raise ValueError(f"the simulated cluster serves loopback addresses only ({', '.join(known)}), not {host!r}")
 
 
 @asynccontextmanager
@@ -79,14 +88,14 @@ async def running(
     cluster = Cluster(settings, clock, journal, fleet)
     context = Context.of(cluster)
     listener = _listen(host, port or home.port)
-    url = f"http://{_shown(host)}:{listener.getsockname()[1]}"
-    server = _Server(_config(Api(context, home.token)), context)
+    url = f"https://{_shown(host)}:{listener.getsockname()[1]}"
+    server = _Server(_config(Api(context, home.token), home.server_pem), context)
     engine = asyncio.create_task(cluster.engine.run(), name="simcluster-engine")
     serving = asyncio.create_task(server.serve([listener]), name="simcluster-http")
     try:
         await _until_serving(server, serving)
         home.serves_at(url, listener.getsockname()[1])
-        yield Running(url, home.token, home.kubeconfig, context)
+        yield Running(url, home.token, home.kubeconfig, home.ca_pem, context)
     finally:
         server.should_exit = True
         await asyncio.wait({serving})
@@ -97,9 +106,10 @@ async def running(
         home.close()
 
 
-def _config(app: Api) -> uvicorn.Config:
+def _config(app: Api, certificate: Path) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        ssl_certfile=certificate,
         lifespan="off",
         log_config=None,
         access_log=False,

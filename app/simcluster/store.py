@@ -1,7 +1,7 @@
 """All objects of the cluster: versions, history, disk. The one place that hands out resource versions.
 
 Called by the API and by the controllers, always from the event loop's thread. Subscribers are told of each
-change after it is made; they may only note it down (wake a controller), never write from inside the call.
+change after it is made; they may wake a controller or drop a note, but never write objects from inside the call.
 """
 
 from __future__ import annotations
@@ -17,8 +17,18 @@ import orjson
 from app.simcluster.facts import facts_of
 from app.simcluster.history import Change, Facts, History
 from app.simcluster.journal import Journal
-from app.simcluster.meta import Clock, Json, finalizers_of, is_terminal_pod, is_terminating, key_of, stamp, with_meta
-from app.simcluster.resources import ALL, BY_PLURAL, EVENTS, PODS, ResourceType
+from app.simcluster.meta import (
+    Clock,
+    Json,
+    finalizers_of,
+    has_condition,
+    is_terminal_pod,
+    is_terminating,
+    key_of,
+    stamp,
+    with_meta,
+)
+from app.simcluster.resources import ALL, BY_PLURAL, EVENTS, JOBS, PODS, ResourceType
 from app.simcluster.settings import Settings
 
 Subscriber = Callable[[Json | None, Json | None], None]
@@ -35,7 +45,7 @@ class GoneError(Exception):
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One version of an object. Objects that nobody works on any more are kept as bytes alone: of the many
-    events and finished pods, the decoded form would take four times the memory."""
+    events, finished pods and Jobs, the decoded form would take four times the memory."""
 
     body: bytes
     facts: Facts
@@ -43,8 +53,7 @@ class Entry:
 
     @classmethod
     def of(cls, resource: ResourceType, obj: Json) -> Entry:
-        cold = resource is EVENTS or (resource is PODS and is_terminal_pod(obj))
-        return cls(_encoded(obj), facts_of(resource, obj), None if cold else obj)
+        return cls(_encoded(obj), facts_of(resource, obj), None if _is_cold(resource, obj) else obj)
 
     @property
     def obj(self) -> Json:
@@ -240,6 +249,12 @@ class Store:
             self._apply(resource, key, self._objects[resource].get(key), entry)
         else:
             self._apply_drop(resource, key, entry)
+
+
+def _is_cold(resource: ResourceType, obj: Json) -> bool:
+    if resource is JOBS:
+        return has_condition(obj, "Complete") or has_condition(obj, "Failed")
+    return resource is EVENTS or (resource is PODS and is_terminal_pod(obj))
 
 
 def _encoded(obj: Json) -> bytes:

@@ -6,15 +6,21 @@ state hangs on the context, so several databases may be open in one process.
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+import asyncpg
 from tortoise.context import TortoiseContext
+from tortoise.exceptions import BaseORMException
 from tortoise.migrations.api import migrate
 
+from app.store.migrationlock import migration_lock
 from app.store.sharedread import sharing
+from app.store.unfinished import keeping, settle
 from app.store.writes import grouping
 
 APP = "gpuyard"
@@ -66,6 +72,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = normalize_url(url)
         self._context = TortoiseContext()
+        self._unfinished: set[asyncio.Task[Any]] = set()
 
     @property
     def is_sqlite(self) -> bool:
@@ -74,7 +81,7 @@ class Database:
     async def migrate(self) -> None:
         """Bring the schema up to date. On SQLite foreign keys are off meanwhile: a rebuilt table must not cascade."""
         url = self.url.replace("foreign_keys=ON", "foreign_keys=OFF")
-        async with TortoiseContext():
+        async with migration_lock(url), TortoiseContext():
             await migrate(config=tortoise_config(url))
 
     async def open(self) -> None:
@@ -82,22 +89,40 @@ class Database:
             await self._context.init(config=tortoise_config(self.url))
 
     async def close(self) -> None:
+        """Once the writes and reads whose callers are gone already are done, too."""
+        await settle(self._unfinished)
         with self._context:
             await self._context.close_connections()
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Inside, models use this database; tasks created inside inherit it."""
-        with self._context, grouping(), sharing():
+        with self._context, keeping(self._unfinished), grouping(), sharing():
             yield
+
+
+class DatabaseUnavailableError(Exception):
+    """The database can't be opened; the message says which and why, without its password."""
+
+
+@contextmanager
+def _explaining(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, BaseORMException, OSError, sqlite3.Error) as error:
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+        msg = f"the database {place} of GPUYARD_DATABASE_URL can't be opened: {error or type(error).__name__}"
+        raise DatabaseUnavailableError(msg) from error
 
 
 @asynccontextmanager
 async def opened(url: str) -> AsyncIterator[Database]:
     """A migrated, open and active database, closed at the end."""
     database = Database(url)
-    await database.migrate()
-    await database.open()
+    with _explaining(url):
+        await database.migrate()
+        await database.open()
     try:
         with database.active():
             yield database

@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+from app.store.unfinished import begin
+
 K = TypeVar("K", bound=Hashable)
 W = TypeVar("W")
 R = TypeVar("R")
@@ -32,7 +34,7 @@ class GroupCommit(Generic[K, W, R]):
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting[key].append((write, future))
         if key not in self._workers:
-            self._workers[key] = asyncio.create_task(self._drain(key), name=f"group commit {key}")
+            self._workers[key] = begin(self._drain(key), f"group commit {key}")
         return await future
 
     async def _drain(self, key: K) -> None:

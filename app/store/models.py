@@ -91,6 +91,22 @@ class TokenRow(Model):
         table = "tokens"
 
 
+class SessionRow(Model):
+    # A person in a browser. Rows are deleted when the session ends; `secret_hash` is of what the cookie holds.
+
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    secret_hash = fields.CharField(max_length=64, unique=True)
+    user: fields.ForeignKeyRelation[UserRow] = fields.ForeignKeyField(
+        "gpuyard.UserRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    created_at = fields.DatetimeField()
+    last_seen_at = fields.DatetimeField()
+    expires_at = fields.DatetimeField(db_index=True)
+
+    class Meta:
+        table = "sessions"
+
+
 class ServerRow(Model):
     # A node on record: it stays when the node goes, so that an outage hides nothing.
 

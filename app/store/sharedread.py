@@ -7,11 +7,13 @@ question, but for the moment that the read itself takes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
+
+from app.store.unfinished import begin
 
 V = TypeVar("V")
 
@@ -28,7 +30,7 @@ def sharing() -> Iterator[None]:
         _running.reset(token)
 
 
-def shared_read(read: Callable[[str], Awaitable[V]]) -> Callable[[str], Awaitable[V]]:
+def shared_read(read: Callable[[str], Coroutine[Any, Any, V]]) -> Callable[[str], Awaitable[V]]:
     """Share the read among all who ask the same while it runs. It must depend on nothing but its argument."""
 
     @wraps(read)
@@ -36,7 +38,7 @@ def shared_read(read: Callable[[str], Awaitable[V]]) -> Callable[[str], Awaitabl
         running, key = _running.get(), (read, argument)
         future = running.get(key)
         if future is None:
-            future = running[key] = asyncio.ensure_future(read(argument))
+            future = running[key] = begin(read(argument))
             future.add_done_callback(lambda _: running.pop(key, None))
         answer: V = await asyncio.shield(future)
         return answer

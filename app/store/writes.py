@@ -23,11 +23,14 @@ from app.domain.events import event_between, event_of
 from app.domain.states import WAITING_PHASES, Reason
 from app.domain.workload import Attempt, EventType, NewEvent, Workload
 from app.store import mapping
+from app.store.bulk import update_rows
 from app.store.connection import transaction
 from app.store.groupcommit import GroupCommit
 from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
+from app.store.unfinished import to_its_end
 
 _CHUNK = 500
+_ATTEMPT_KEY = ("workload_id", "number")
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,45 @@ async def _commit(organization_id: UUID, writes: Sequence[_Write]) -> list[list[
         new = [write.new for write in writes if write.new is not None]
         await _insert(connection, [WorkloadRow(**mapping.workload_values(workload)) for workload in new])
         events = [event_of(workload, EventType.SUBMITTED, workload.created_at) for workload in new]
-        results = []
-        for write in writes:
-            won = [await _write_workload(connection, change) for change in write.changes]
-            winners = [change for change, did_win in zip(write.changes, won, strict=True) if did_win]
-            await _write_attempts(connection, winners)
-            events += [e for c in winners if (e := event_between(c.before, c.after, write.at))]
-            results.append(won)
+        winners, won = await _judge(connection, writes)
+        await _store_winners(connection, [change for change, _ in winners])
+        events += [event for change, at in winners if (event := event_between(change.before, change.after, at))]
         await _append(connection, organization_id, first, events)
-    return results
+    return won
+
+
+async def _judge(
+    connection: BaseDBAsyncClient, writes: Sequence[_Write]
+) -> tuple[list[tuple[Change, datetime]], list[list[bool]]]:
+    """Which changes win: those that were made on the version that is stored, or that an earlier winner leaves.
+
+    The organization's counter row is locked, and whoever changes a version holds it: what is read here stays true.
+    """
+    ids = {change.before.id for write in writes for change in write.changes}
+    versions: dict[UUID, int] = {}
+    if ids:
+        rows = await WorkloadRow.filter(id__in=list(ids)).using_db(connection).values_list("id", "version")
+        versions = dict(rows)
+    winners: list[tuple[Change, datetime]] = []
+    won: list[list[bool]] = []
+    for write in writes:
+        won.append([])
+        for change in write.changes:
+            did_win = versions.get(change.before.id) == change.before.version
+            won[-1].append(did_win)
+            if did_win:
+                winners.append((change, write.at))
+                versions[change.before.id] = change.stored.version
+    return winners, won
+
+
+async def _store_winners(connection: BaseDBAsyncClient, changes: Sequence[Change]) -> None:
+    states = [{"id": c.before.id, **mapping.workload_state(c.stored)} for c in changes]
+    await update_rows(connection, WorkloadRow, ("id",), states)
+    fresh = [c.attempt for c in changes if c.attempt and c.attempt_before is None]
+    await _insert(connection, [AttemptRow(**mapping.attempt_values(attempt)) for attempt in fresh])
+    changed = [c.attempt for c in changes if c.attempt and c.attempt_before and c.attempt != c.attempt_before]
+    await update_rows(connection, AttemptRow, _ATTEMPT_KEY, [mapping.attempt_values(a) for a in changed])
 
 
 async def _insert(connection: BaseDBAsyncClient, rows: Sequence[Model]) -> None:
@@ -127,32 +160,15 @@ async def _append(connection: BaseDBAsyncClient, organization_id: UUID, first: i
     await _insert(connection, rows)
 
 
-async def _write_workload(connection: BaseDBAsyncClient, change: Change) -> bool:
-    old, new = mapping.workload_state(change.before), mapping.workload_state(change.stored)
-    changed = {name: value for name, value in new.items() if value != old[name]}
-    guard = WorkloadRow.filter(id=change.before.id, version=change.before.version).using_db(connection)
-    return await guard.update(**changed) == 1
-
-
-async def _write_attempts(connection: BaseDBAsyncClient, changes: Sequence[Change]) -> None:
-    fresh = [c.attempt for c in changes if c.attempt and c.attempt_before is None]
-    await _insert(connection, [AttemptRow(**mapping.attempt_values(attempt)) for attempt in fresh])
-    for change in changes:
-        if change.attempt and change.attempt_before and change.attempt != change.attempt_before:
-            await _update_attempt(connection, change.attempt_before, change.attempt)
-
-
-async def _update_attempt(connection: BaseDBAsyncClient, before: Attempt, after: Attempt) -> None:
-    old, new = mapping.attempt_values(before), mapping.attempt_values(after)
-    changed = {name: value for name, value in new.items() if value != old[name]}
-    await AttemptRow.filter(workload_id=after.workload_id, number=after.number).using_db(connection).update(**changed)
-
-
 async def save_cleanup(before: Attempt, after: Attempt) -> None:
     """Store what became of an ended attempt's leftovers; the workload itself is not touched."""
     if before != after:
-        async with transaction() as connection:
-            await _update_attempt(connection, before, after)
+        await to_its_end(_save_cleanup(after))
+
+
+async def _save_cleanup(attempt: Attempt) -> None:
+    async with transaction() as connection:
+        await update_rows(connection, AttemptRow, _ATTEMPT_KEY, [mapping.attempt_values(attempt)])
 
 
 async def explain_waiting(
@@ -162,6 +178,12 @@ async def explain_waiting(
 
     Who was placed or cancelled meanwhile is left alone: an ended workload gets no further event.
     """
+    await to_its_end(_explain_waiting(organization_id, workload_ids, reason, message, at))
+
+
+async def _explain_waiting(
+    organization_id: UUID, workload_ids: Sequence[UUID], reason: Reason, message: str, at: datetime
+) -> None:
     async with transaction() as connection:
         first = await _take_numbers(connection, organization_id, len(workload_ids))
         told: list[Workload] = []

@@ -8,7 +8,7 @@ from app.graphql.mutations.cancel_workload import CancelWorkloadPayload, cancel_
 from app.graphql.mutations.submit_workload import SubmitWorkloadPayload, submit_workload
 
 
-@strawberry.type
+@strawberry.type(description="What can be done.")
 class Mutation:
     submit_workload: SubmitWorkloadPayload = strawberry.mutation(
         resolver=submit_workload, description="Accept a workload; it runs as soon as a server has the GPUs free."

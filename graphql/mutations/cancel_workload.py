@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
 import strawberry
@@ -13,15 +14,18 @@ from app.graphql.nodes.workload import Workload
 
 @strawberry.input(description="Which workload to cancel.")
 class CancelWorkloadInput:
-    id: UUID
+    id: UUID = strawberry.field(description="Its id.")
 
 
 @strawberry.type(description="The workload: cancelled, or STOPPING until the cluster confirms.")
 class CancelWorkloadPayload:
-    workload: Workload
+    workload: Workload = strawberry.field(description="As it is now.")
 
 
-async def cancel_workload(info: Info, input: CancelWorkloadInput) -> CancelWorkloadPayload:  # noqa: A002
-    principal = info.context.require_principal()
+async def cancel_workload(
+    info: Info,
+    input: Annotated[CancelWorkloadInput, strawberry.argument(description="Which one.")],  # noqa: A002
+) -> CancelWorkloadPayload:
+    principal = await info.context.caller()
     noun = await cancel(info.context.services.commands, principal, input.id)
     return CancelWorkloadPayload(workload=Workload.from_domain(noun))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
 import strawberry
@@ -70,11 +71,14 @@ class SubmitWorkloadInput:
 
 @strawberry.type(description="The accepted workload.")
 class SubmitWorkloadPayload:
-    workload: Workload
+    workload: Workload = strawberry.field(description="As it was stored.")
     is_new: bool = strawberry.field(description="False where the idempotency key led to an earlier submission.")
 
 
-async def submit_workload(info: Info, input: SubmitWorkloadInput) -> SubmitWorkloadPayload:  # noqa: A002
-    principal = info.context.require_principal()
+async def submit_workload(
+    info: Info,
+    input: Annotated[SubmitWorkloadInput, strawberry.argument(description="What to run.")],  # noqa: A002
+) -> SubmitWorkloadPayload:
+    principal = await info.context.caller()
     submitted = await submit(info.context.services.commands, principal, input.organization, input.to_draft())
     return SubmitWorkloadPayload(workload=Workload.from_domain(submitted.workload), is_new=submitted.is_new)

@@ -15,34 +15,35 @@ from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.cursors import parse_workload_cursor, workload_cursor
 from app.graphql.enums import Role, Status
+from app.graphql.limits import LARGEST_PAGE
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server
 from app.graphql.nodes.workload import Workload
 from app.store import people, reads, servers
 
-DEFAULT_PAGE, LARGEST_PAGE = 50, 500
+DEFAULT_PAGE = 50
 
 
 @strawberry.type(description="Where a page begins and ends.")
 class PageInfo:
-    has_next_page: bool
-    has_previous_page: bool
-    start_cursor: str | None
-    end_cursor: str | None
+    has_next_page: bool = strawberry.field(description="Whether older workloads follow.")
+    has_previous_page: bool = strawberry.field(description="Whether newer workloads come before.")
+    start_cursor: str | None = strawberry.field(description="Cursor of the first; null on an empty page.")
+    end_cursor: str | None = strawberry.field(description="Cursor of the last: the next page's `after`.")
 
 
 @strawberry.type(description="A workload and its place in the list.")
 class WorkloadEdge:
-    cursor: str
-    node: Workload
+    cursor: str = strawberry.field(description="Opaque; give it as `after` to go on behind this one.")
+    node: Workload = strawberry.field(description="The workload itself.")
 
 
 @strawberry.type(description="A page of workloads.")
 class WorkloadConnection:
     organization_id: strawberry.Private[UUID]
     statuses: strawberry.Private[list[Status] | None]
-    edges: list[WorkloadEdge]
-    page_info: PageInfo
+    edges: list[WorkloadEdge] = strawberry.field(description="The workloads, newest first.")
+    page_info: PageInfo = strawberry.field(description="What comes before and after this page.")
 
     @strawberry.field(description="How many there are, over all pages.")
     async def total_count(self) -> int:
@@ -51,10 +52,10 @@ class WorkloadConnection:
 
 @strawberry.type(description="A tenant: its people, projects, servers and workloads.")
 class Organization:
-    id: UUID
-    slug: str
-    name: str
-    gpu_workloads_enabled: bool
+    id: UUID = strawberry.field(description="Never changes.")
+    slug: str = strawberry.field(description="Its short name, which every request names it by.")
+    name: str = strawberry.field(description="For people.")
+    gpu_workloads_enabled: bool = strawberry.field(description="Whether GPU workloads are switched on here.")
     role: Role | None = strawberry.field(description="The caller's role here.")
 
     @classmethod
@@ -64,7 +65,7 @@ class Organization:
         )
 
     async def _access(self, info: Info) -> Access:
-        return await open_gpu_workloads(info.context.require_principal(), self.slug, Permission.READ_WORKLOADS)
+        return await open_gpu_workloads(await info.context.caller(), self.slug, Permission.READ_WORKLOADS)
 
     @strawberry.field(description="Its projects, by slug. Every member may see them.")
     async def projects(self) -> list[Project]:
@@ -77,7 +78,11 @@ class Organization:
         return [Server.from_domain(s, seen.get(s.name)) for s in await servers.servers_of(self.slug)]
 
     @strawberry.field(description="One workload; null where the organization has none of that id.")
-    async def workload(self, info: Info, id: UUID) -> Workload | None:  # noqa: A002 — the contract's name
+    async def workload(
+        self,
+        info: Info,
+        id: Annotated[UUID, strawberry.argument(description="Its id.")],  # noqa: A002 — the contract's name
+    ) -> Workload | None:
         await self._access(info)
         noun = await reads.find_workload(self.id, id)
         return Workload.from_domain(noun) if noun else None
@@ -93,7 +98,7 @@ class Organization:
         await self._access(info)
         if not 1 <= first <= LARGEST_PAGE:
             raise InvalidInputError.of("first", f"must be between 1 and {LARGEST_PAGE}; it is {first}")
-        position = parse_workload_cursor(after) if after else None
+        position = None if after is None else parse_workload_cursor(after)
         nouns = await reads.newest_workloads(self.id, first + 1, position, status)
         return self._page(nouns[:first], status, has_next=len(nouns) > first, has_previous=position is not None)
 

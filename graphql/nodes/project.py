@@ -12,9 +12,9 @@ from app.domain import people
 
 @strawberry.type(description="What workloads can be attributed to.")
 class Project:
-    id: UUID
-    slug: str
-    name: str
+    id: UUID = strawberry.field(description="What `projectId` of a submission takes.")
+    slug: str = strawberry.field(description="Its short name, unique within the organization.")
+    name: str = strawberry.field(description="For people.")
 
     @classmethod
     def from_domain(cls, noun: people.Project) -> Self:

@@ -15,17 +15,17 @@ from app.store.servers import ServerRecord
 
 @strawberry.type(description="A node of the organization's pool.")
 class Server:
-    id: UUID
-    name: str
+    id: UUID = strawberry.field(description="Stays the same for as long as the server is on record.")
+    name: str = strawberry.field(description="The node's name in the cluster.")
     product: str | None = strawberry.field(description="GPU model, as the cluster labels it.")
-    driver_version: str | None
+    driver_version: str | None = strawberry.field(description="NVIDIA driver, as the cluster labels it.")
     cuda_version: str | None = strawberry.field(description="The highest CUDA version its driver supports.")
     gpu_memory_mib: int | None = strawberry.field(description="Memory of one GPU, in MiB.")
     gpu_count: int = strawberry.field(description="All GPUs, unhealthy ones counted.")
     gpus_healthy: int | None = strawberry.field(description="GPUs that the cluster offers; null while it is not seen.")
     gpus_free: int | None = strawberry.field(description="GPUs that nobody has asked for; null while it is not seen.")
     cpu_free_millis: int | None = strawberry.field(description="Free CPU, in thousandths of a core.")
-    memory_free_bytes: Long | None
+    memory_free_bytes: Long | None = strawberry.field(description="Free memory; null while it is not seen.")
     usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
     unusable_reason: str | None = strawberry.field(description="Why not.")
     last_seen_at: datetime = strawberry.field(description="When what is on record last changed.")

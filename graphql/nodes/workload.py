@@ -19,8 +19,8 @@ from app.graphql.scalars import Long
 
 @strawberry.type(description="One environment variable of the container.")
 class EnvVar:
-    name: str
-    value: str
+    name: str = strawberry.field(description="Name of the variable.")
+    value: str = strawberry.field(description="As it was given.")
 
 
 @strawberry.type(description="One try at running a workload: one Kubernetes Job, one pod, one server.")
@@ -59,16 +59,16 @@ class Attempt:
 @strawberry.type(description="A numbered fact about a workload. Events are never changed.")
 class WorkloadEvent:
     cursor: str = strawberry.field(description="Opaque; give it as `after` to go on from here.")
-    workload_id: UUID
-    type: EventType
+    workload_id: UUID = strawberry.field(description="Which workload.")
+    type: EventType = strawberry.field(description="What happened.")
     status: Status = strawberry.field(description="The workload's status from this event on.")
-    phase: Phase
-    reason: Reason
-    message: str
-    at: datetime
+    phase: Phase = strawberry.field(description="The workload's phase from this event on.")
+    reason: Reason = strawberry.field(description="Why that state holds.")
+    message: str = strawberry.field(description="One sentence that says why, with the numbers in it.")
+    at: datetime = strawberry.field(description="When it was written down.")
     attempt: int = strawberry.field(description="Number of the attempt, 0 before the first.")
-    exit_code: int | None
-    server: str | None
+    exit_code: int | None = strawberry.field(description="Of the container, once it has ended.")
+    server: str | None = strawberry.field(description="Where it was placed then; null while it waited.")
 
     @classmethod
     def from_domain(cls, noun: domain.Event) -> Self:
@@ -95,33 +95,33 @@ class WorkloadEvent:
 @strawberry.type(description="A GPU batch job: what was asked for, and what is true of it now.")
 class Workload:
     project_id: strawberry.Private[UUID | None]
-    id: UUID
-    name: str
+    id: UUID = strawberry.field(description="Never changes; Jobs are named after it.")
+    name: str = strawberry.field(description="For people; the image's name unless one was given.")
     job_name: str = strawberry.field(description="Name of the Kubernetes Job of the present attempt, or of the first.")
-    status: Status
-    phase: Phase
-    reason: Reason
+    status: Status = strawberry.field(description="The contract: six values, the last four final.")
+    phase: Phase = strawberry.field(description="Finer than the status.")
+    reason: Reason = strawberry.field(description="Why the state holds.")
     message: str = strawberry.field(description="One sentence that says why, with the numbers in it.")
     succeeded: bool | None = strawberry.field(description="Null until it has ended; true only for exit code 0.")
-    exit_code: int | None
+    exit_code: int | None = strawberry.field(description="Of the container, where the cluster tells it.")
     signal: int | None = strawberry.field(description="Derived from an exit code above 128.")
     image_reference: str = strawberry.field(description="The image as the cluster is asked for it.")
-    gpu_count: int
+    gpu_count: int = strawberry.field(description="Whole GPUs, all on one server.")
     cpu: str = strawberry.field(description="CPU it asks for, in Kubernetes' spelling: 4 or 500m.")
     memory_bytes: Long = strawberry.field(description="Memory it asks for, which is also its limit.")
     timeout_seconds: int = strawberry.field(description="Run limit, counted from the container's start.")
     start_timeout_seconds: int = strawberry.field(description="Limit from being placed until the container executes.")
     queue_timeout_seconds: int | None = strawberry.field(description="Limit of waiting for a server; null: none.")
-    env_vars: list[EnvVar]
-    command: list[str]
-    args: list[str]
+    env_vars: list[EnvVar] = strawberry.field(description="Environment of the container, in the given order.")
+    command: list[str] = strawberry.field(description="Instead of the image's entrypoint; empty: the image's.")
+    args: list[str] = strawberry.field(description="Instead of the image's arguments; empty: the image's.")
     server: str | None = strawberry.field(description="Where it runs or ran; null while it waits.")
     gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
-    submitted_by: str
-    created_at: datetime
+    submitted_by: str = strawberry.field(description="Address of the person, or name of the token.")
+    created_at: datetime = strawberry.field(description="When it was accepted.")
     started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
     completed_at: datetime | None = strawberry.field(description="When it reached its end, whichever that was.")
-    cancel_requested_at: datetime | None
+    cancel_requested_at: datetime | None = strawberry.field(description="When someone first asked to cancel it.")
 
     @classmethod
     def from_domain(cls, noun: domain.Workload) -> Self:

@@ -213,3 +213,29 @@ def test_an_ended_container_is_the_end_when_its_pod_stays_silent() -> None:
     assert first.attempt is not None
     later = decided(first.workload, first.attempt, seen(an_ended_container()), ENDED + SETTLE_SECONDS)
     assert later.workload.status is Status.COMPLETED
+
+
+OBSTACLES = [
+    ("a neutral word does not cover the obstacle", ("ErrImagePull", "ContainerCreating"), "ErrImagePull"),
+    ("another obstacle does", ("ErrImagePull", "CreateContainerConfigError"), "CreateContainerConfigError"),
+    (
+        "a pod that found its node is no longer unschedulable",
+        ("Unschedulable", "ContainerCreating"),
+        "ContainerCreating",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "kept"), [pytest.param(*row[1:], id=row[0]) for row in OBSTACLES])
+def test_the_last_obstacle_is_kept(said: tuple[str, str], kept: str) -> None:
+    attempt = a_created_attempt(waiting_reason=said[0])
+    after = decided(a_starting_workload(), attempt, seen(a_waiting_pod(said[1])), 70).attempt
+    assert after is not None
+    assert after.waiting_reason == kept
+
+
+def test_what_the_cluster_says_while_we_stop_it_is_no_obstacle() -> None:
+    attempt = a_created_attempt(waiting_reason="ErrImagePull", stop_reason=Reason.START_TIMEOUT)
+    after = decided(a_starting_workload(), attempt, seen(a_waiting_pod("ContainerCreating")), 1900).attempt
+    assert after is not None
+    assert after.waiting_reason == "ErrImagePull"

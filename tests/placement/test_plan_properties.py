@@ -22,6 +22,7 @@ KINDS = (GPU, "amd.com/gpu")
 
 @st.composite
 def servers(draw: st.DrawFn, name: str) -> ServerCapacity:
+    memory_total = draw(st.sampled_from((2, 6, 6)))
     total = draw(st.dictionaries(st.sampled_from(KINDS), st.integers(1, 6), max_size=2))
     allocatable = {kind: count - draw(st.sampled_from((0, 0, 1))) for kind, count in total.items()}
     return capacity(
@@ -32,8 +33,8 @@ def servers(draw: st.DrawFn, name: str) -> ServerCapacity:
         organization=draw(st.sampled_from(("acme", "acme", "acme", "other"))),
         cpu_free=draw(st.integers(-1, 6)),
         cpu_total=6,
-        memory_free=draw(st.integers(-1, 6)),
-        memory_total=draw(st.sampled_from((2, 6, 6))),
+        memory_free=draw(st.integers(-1, memory_total)),
+        memory_total=memory_total,
         driver=draw(st.sampled_from((None, (470, 42), (525, 60, 13), (580, 65, 6)))),
         unusable=draw(st.sampled_from(("", "", "", "", "", "cordoned"))),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from app.simcluster.inside.behaviour import Behaviour, Outcome, behaviour_of, expand
@@ -11,8 +13,8 @@ from tests.simcluster.world import container
 SETTINGS = Settings()
 
 
-def behaviour(**env: object) -> Behaviour:
-    return behaviour_of(container(**env), SETTINGS)  # type: ignore[arg-type]
+def behaviour(**env: Any) -> Behaviour:
+    return behaviour_of(container(**env), SETTINGS)
 
 
 def test_defaults_are_the_settings():

@@ -212,16 +212,14 @@ def test_too_much_cpu_for_its_node(world: World):
 
 
 def test_on_failure_starts_the_container_again(world: World):
-    key = world.run(exit_code=1, seconds=1, spec={"backoffLimit": 3, "template": on_failure()})
-    world.pass_time(4)
+    template = {"spec": {"restartPolicy": "OnFailure", "containers": [container(1, exit_code=1, seconds=1)]}}
+    key = world.run(spec={"backoffLimit": 3, "template": template})
+    world.pass_time(2.5)
+    assert world.state(key)["waiting"]["reason"] == "CrashLoopBackOff"
+    world.pass_time(1)
     status = world.pod(key)["status"]["containerStatuses"][0]
-    assert status["restartCount"] == 1
+    assert (status["restartCount"], status["state"]["waiting"]["reason"]) == (1, "ContainerCreating")
     assert status["lastState"]["terminated"]["exitCode"] == 1
-    assert status["state"]["waiting"]["reason"] == "ContainerCreating"
-
-
-def on_failure() -> Json:
-    return {"spec": {"restartPolicy": "OnFailure", "containers": [container(1, exit_code=1, seconds=1)]}}
 
 
 def test_a_failed_pod_is_replaced_below_the_limit(world: World):

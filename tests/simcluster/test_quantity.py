@@ -11,7 +11,16 @@ from app.simcluster.quantity import parse_quantity, pod_requests
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1", 1), ("500m", "0.5"), ("1.5", "1.5"), ("2Ki", 2048), ("1Gi", 2**30), ("3k", 3000), ("1e3", 1000), ("1E", 10**18)],
+    [
+        ("1", 1),
+        ("500m", "0.5"),
+        ("1.5", "1.5"),
+        ("2Ki", 2048),
+        ("1Gi", 2**30),
+        ("3k", 3000),
+        ("1e3", 1000),
+        ("1E", 10**18),
+    ],
 )
 def test_quantities(text: str, value: object):
     assert parse_quantity(text) == Decimal(str(value))

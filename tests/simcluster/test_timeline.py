@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from app.simcluster.inside.behaviour import Behaviour, Outcome
@@ -13,8 +15,8 @@ PLAIN = Behaviour(seconds=10, pull_seconds=2, log_lines=0)
 STARTED, OWN_END = 102.5, 112.5
 
 
-def at(now: float, stop: Stop | None = None, since: float = 100.0, **changes: object) -> View:
-    behaviour = Behaviour(**{"seconds": 10, "pull_seconds": 2, "log_lines": 0, **changes})  # type: ignore[arg-type]
+def at(now: float, stop: Stop | None = None, since: float = 100.0, **changes: Any) -> View:
+    behaviour = Behaviour(**{"seconds": 10, "pull_seconds": 2, "log_lines": 0, **changes})
     return container_at({"image": "i:1"}, behaviour, since, stop, now, SETTINGS)
 
 
@@ -40,7 +42,7 @@ def test_long_afterwards_the_stamps_are_the_same():
         ({"outcome": Outcome.SIGTERM}, 143, "Error"),
     ],
 )
-def test_ends(changes: dict[str, object], code: int, reason: str):
+def test_ends(changes: dict[str, Any], code: int, reason: str):
     state = at(OWN_END, **changes).state
     assert isinstance(state, Ended)
     assert (state.code, state.reason) == (code, reason)

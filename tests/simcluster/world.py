@@ -24,11 +24,11 @@ SETTINGS = Settings(run_seconds=4, pull_seconds=1, start_seconds=0, heartbeat_se
 
 
 class World:
-    def __init__(self, folder: Path, fleet: Iterable[NodeSpec] = FLEET, **settings: float) -> None:
+    def __init__(self, folder: Path, fleet: Iterable[NodeSpec] = FLEET, **settings: Any) -> None:
         self.now = START
         self.folder = folder
         self.fleet = tuple(fleet)
-        self.settings = replace(SETTINGS, **settings)  # type: ignore[arg-type]
+        self.settings = replace(SETTINGS, **settings)
         self.open()
 
     def open(self) -> None:
@@ -93,14 +93,15 @@ class World:
 def container(gpus: int = 0, image: str = "busybox:1.36", **env: Any) -> Json:
     variables = [{"name": f"SIM_{name.upper()}", "value": str(value)} for name, value in env.items()]
     resources = {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
-    return {"name": "main", "image": image, "env": variables, "resources": resources}
+    made: Json = {"name": "main", "image": image, "resources": resources}
+    return {**made, "env": variables} if variables else made
 
 
 def job_document(name: str, *, gpus: int = 1, spec: Json | None = None, **env: Any) -> Json:
     pod = {"restartPolicy": "Never", "containers": [container(gpus, **env)]}
     template: Json = {"spec": pod}
     wanted = {"backoffLimit": 0, "template": template, **(spec or {})}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": wanted}
+    return {"metadata": {"name": name, "namespace": "default", "labels": {"app": "test"}}, "spec": wanted}
 
 
 def conditions(obj: Json) -> dict[str, str]:

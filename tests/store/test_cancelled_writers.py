@@ -32,13 +32,13 @@ async def place(organization: Organization, workload: Workload) -> object:
     return await apply_changes(organization.id, [placement(workload)], START)
 
 
-async def explain(organization: Organization, workload: Workload) -> object:
-    return await explain_waiting(organization.id, [workload.id], Reason.WAITING_FOR_GPUS, "none is free", START)
+async def explain(organization: Organization, workload: Workload) -> None:
+    await explain_waiting(organization.id, [workload.id], Reason.WAITING_FOR_GPUS, "none is free", START)
 
 
-async def clean(organization: Organization, _: Workload) -> object:
+async def clean(organization: Organization, _: Workload) -> None:
     _, attempt = await a_placed_workload(organization)
-    return await save_cleanup(attempt, replace(attempt, cleaned_at=START))
+    await save_cleanup(attempt, replace(attempt, cleaned_at=START))
 
 
 async def cancelled_after(steps: int, write: Awaitable[object]) -> bool:

@@ -38,9 +38,7 @@ async def test_a_persons_token_stands_for_the_person_within_its_scopes(database:
 
 async def test_a_service_token_has_a_role_of_its_own(database: Database):
     organization = await an_organization()
-    token_id = await people.add_token(
-        SECRET, "ci", ALL_SCOPES, START, organization_id=organization.id, role=Role.OWNER
-    )
+    token_id = await people.add_token(SECRET, "ci", ALL_SCOPES, START, organization_id=organization.id, role=Role.OWNER)
     principal = await people.principal_of_token(SECRET, START)
     assert principal is not None
     assert (principal.name, principal.email, principal.user_id) == ("token ci", "", None)

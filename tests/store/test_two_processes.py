@@ -22,7 +22,14 @@ from app.store.database import opened
 from app.store.writes import apply_changes, explain_waiting, insert_workload, save_cleanup
 from tests.clock import START
 from tests.placement.builders import node
-from tests.store.builders import a_new_workload, a_placed_workload, a_stored_workload, a_user, an_organization, placement
+from tests.store.builders import (
+    a_new_workload,
+    a_placed_workload,
+    a_stored_workload,
+    a_user,
+    an_organization,
+    placement,
+)
 
 # Takes the write lock, says so, and commits when its standard input ends.
 HOLDER = """
@@ -137,5 +144,5 @@ async def test_no_write_fails_beside_a_busy_process(sqlite_url: str, tmp_path: P
             assert await apply_changes(organization.id, [placement(workload)], START) == [True]
             await servers.record_nodes([(node("gpu-1", count % 7), "acme")], START)
             count += 1
-        assert await process.communicate() == (b"done\n", None)
+        assert (await process.communicate())[0] == b"done\n"
         assert len(await reads.events_after(organization.id, 0, 10_000)) == 3 * count

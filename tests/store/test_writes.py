@@ -175,8 +175,8 @@ async def test_a_broken_change_stores_nothing_of_its_transaction(database: Datab
 
 
 def ended(workload: Workload) -> Workload:
-    words = {"status": Status.CANCELLED, "phase": Phase.CANCELLED, "reason": Reason.CANCELLED_BY_USER}
-    return replace(workload, **words, message="cancelled", completed_at=LATER)
+    over = replace(workload, status=Status.CANCELLED, phase=Phase.CANCELLED, reason=Reason.CANCELLED_BY_USER)
+    return replace(over, message="cancelled", completed_at=LATER)
 
 
 async def everything(workloads: Sequence[Workload]) -> object:

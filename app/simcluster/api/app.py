@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
@@ -26,7 +25,6 @@ from app.simcluster.api.respond import json_object
 from app.simcluster.api.target import Target, parse_target
 from app.simcluster.api.write import body_of, create, patch, replace
 from app.simcluster.faults import Faults
-from app.simcluster.home import USER
 from app.simcluster.meta import Json
 
 log = structlog.get_logger(__name__)
@@ -43,7 +41,6 @@ class Api:
     def __init__(self, context: Context, token: str) -> None:
         self.context = context
         self._bearer = f"Bearer {token}".encode()
-        self._basic = b"Basic " + base64.b64encode(f"{USER}:{token}".encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,7 +63,7 @@ class Api:
         path = request.scope["path"].rstrip("/") or "/"
         if path in _HEALTH:
             return PlainTextResponse("ok")
-        if not self._is_allowed(request.headers.get("authorization", "").encode()):
+        if not hmac.compare_digest(request.headers.get("authorization", "").encode(), self._bearer):
             raise errors.unauthorized()
         if path.startswith("/simcluster/"):
             return await admin(self.context, request)
@@ -77,9 +74,6 @@ class Api:
         if path == _ACCESS and request.method == "POST":
             return await review_access(request)
         return discover(path, request.headers.get("accept", "")) or await self._resource(path, request)
-
-    def _is_allowed(self, given: bytes) -> bool:
-        return any(hmac.compare_digest(given, right) for right in (self._bearer, self._basic))
 
     async def _resource(self, path: str, request: Request) -> Response:
         target = parse_target(path)

@@ -125,6 +125,10 @@ def _info(name: str) -> Cell:
     return lambda node, _now: ((node.get("status") or {}).get("nodeInfo") or {}).get(name) or _UNKNOWN
 
 
+def _kernel(node: Json, now: float) -> str:
+    return f"{_info('kernelVersion')(node, now)} ({_info('architecture')(node, now)})"
+
+
 _NODE = (
     Column("Name", _name),
     Column("Status", _node_word),
@@ -134,7 +138,7 @@ _NODE = (
     Column("Internal-IP", lambda node, _now: _address(node, "InternalIP"), wide=True),
     Column("External-IP", lambda _node, _now: _NONE, wide=True),
     Column("OS-Image", _info("osImage"), wide=True),
-    Column("Kernel-Version", _info("kernelVersion"), wide=True),
+    Column("Kernel-Version", _kernel, wide=True),
     Column("Container-Runtime", _info("containerRuntimeVersion"), wide=True),
 )
 
@@ -194,12 +198,12 @@ _JOB = (
 
 
 def _event_seen(event: Json, now: float) -> str:
-    seen = event.get("lastTimestamp") or event.get("firstTimestamp")
+    seen = event.get("lastTimestamp") or (event.get("series") or {}).get("lastObservedTime") or event.get("eventTime")
     return duration(now - parse_stamp(seen)) if seen else _UNKNOWN
 
 
 def _event_first(event: Json, now: float) -> str:
-    first = event.get("firstTimestamp")
+    first = event.get("firstTimestamp") or event.get("eventTime")
     return duration(now - parse_stamp(first)) if first else _UNKNOWN
 
 
@@ -209,8 +213,12 @@ def _event_object(event: Json, _now: float) -> str:
 
 
 def _event_source(event: Json, _now: float) -> str:
-    source = event.get("source") or {}
+    source = event.get("source") or {"component": event.get("reportingComponent", "")}
     return ", ".join(source[name] for name in ("component", "host") if source.get(name))
+
+
+def _event_count(event: Json, _now: float) -> str:
+    return str(event.get("count") or (event.get("series") or {}).get("count", 1))
 
 
 _EVENT = (
@@ -222,7 +230,7 @@ _EVENT = (
     Column("Source", _event_source, wide=True),
     Column("Message", lambda event, _now: event.get("message", "")),
     Column("First Seen", _event_first, wide=True),
-    Column("Count", lambda event, _now: str(event.get("count", 1)), wide=True),
+    Column("Count", _event_count, wide=True),
     Column("Name", _name, wide=True),
 )
 

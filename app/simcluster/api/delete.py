@@ -21,7 +21,7 @@ from app.simcluster.meta import Json
 from app.simcluster.resources import JOBS, PODS, ResourceType
 from app.simcluster.store import matching
 
-_POLICIES = ("Background", "Foreground", "Orphan")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _ORPHAN_WARNING = (
     '299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove'
     ' them or set propagationPolicy=Orphan to suppress this warning"'
@@ -55,7 +55,9 @@ def _options(body: Json, request: Request) -> DeleteOptions:
     if orphan is not None and not policy:
         policy = "Orphan" if str(orphan).lower() == "true" else "Background"
     if policy and policy not in _POLICIES:
-        raise errors.bad_request(f'propagationPolicy: Unsupported value: "{policy}"')
+        raise errors.invalid_options(
+            "DeleteOptions", errors.unsupported_value("propagationPolicy", policy, [*_POLICIES, "nil"])
+        )
     grace = body.get("gracePeriodSeconds")
     conditions = body.get("preconditions") or {}
     return DeleteOptions(
@@ -100,7 +102,6 @@ def _delete(context: Context, resource: ResourceType, obj: Json, options: Delete
 def _check_preconditions(resource: ResourceType, obj: Json, options: DeleteOptions) -> None:
     metadata = obj["metadata"]
     if options.uid and options.uid != metadata["uid"]:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-        raise errors.conflict(resource, metadata["name"], why)
+        raise errors.other_uid(resource, obj, options.uid)
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
         raise errors.conflict(resource, metadata["name"])

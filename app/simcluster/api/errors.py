@@ -31,7 +31,7 @@ class ApiError(Exception):
             "details": self.details,
             "code": self.code,
         }
-        return {name: value for name, value in body.items() if value is not None}
+        return {name: value for name, value in body.items() if value not in (None, "")}
 
 
 def success(resource: ResourceType, obj: Json) -> Json:
@@ -53,9 +53,12 @@ def unauthorized() -> ApiError:
     return ApiError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: ResourceType, name: str, why: str) -> ApiError:
+def namespace_terminating(resource: ResourceType, name: str, namespace: str) -> ApiError:
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
     message = f'{resource.qualified} "{name}" is forbidden: {why}'
-    return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, _details(resource, name))
+    said = f"namespace {namespace} is being terminated"
+    causes = [{"reason": "NamespaceTerminating", "message": said, "field": "metadata.namespace"}]
+    return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, {**_details(resource, name), "causes": causes})
 
 
 def not_found(resource: ResourceType, name: str) -> ApiError:
@@ -86,9 +89,13 @@ def not_acceptable() -> ApiError:
     return ApiError(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", message, {})
 
 
-def unsupported_media(accepted: Sequence[str]) -> ApiError:
-    message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
-    return ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, {})
+def unsupported_media() -> ApiError:
+    return ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+def too_large_body(limit: int) -> ApiError:
+    message = f"Request entity too large: limit is {limit}"
+    return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message, {})
 
 
 def already_exists(resource: ResourceType, name: str) -> ApiError:
@@ -102,6 +109,16 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 def conflict(resource: ResourceType, name: str, why: str = MODIFIED) -> ApiError:
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return ApiError(HTTPStatus.CONFLICT, "Conflict", message, _details(resource, name))
+
+
+def other_uid(resource: ResourceType, obj: Json, asked: str) -> ApiError:
+    """A precondition on the uid that doesn't hold. Here the kind is named, not the plural."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    name, uid = obj["metadata"]["name"], obj["metadata"]["uid"]
+    why = f"the UID in the precondition ({asked}) does not match the UID in record ({uid})"
+    message = f'Operation cannot be fulfilled on {kind} "{name}": {why}.'
+    message += " The object might have been deleted and then recreated"
+    return ApiError(HTTPStatus.CONFLICT, "Conflict", message, {**_details(resource, name), "kind": resource.kind})
 
 
 def expired(message: str) -> ApiError:
@@ -140,7 +157,7 @@ def required(field: str, why: str = "") -> Cause:
 
 
 def invalid_value(field: str, value: object, why: str) -> Cause:
-    shown = f'"{value}"' if isinstance(value, str) else f"{value}"
+    shown = "null" if value is None else f'"{value}"' if isinstance(value, str) else f"{value}"
     return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
 
 
@@ -153,12 +170,21 @@ def unsupported_value(field: str, value: object, supported: Sequence[str]) -> Ca
     return Cause(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {names}')
 
 
+def invalid_options(kind: str, cause: Cause) -> ApiError:
+    """Parameters of a request that can't be, which the real server words as an invalid object of theirs."""
+    listed = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [listed]}
+    message = f'{kind}.meta.k8s.io "" is invalid: {cause.field}: {cause.message}'
+    return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
+
+
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
-    words = [f"{cause.field}: {cause.message}" for cause in causes]
+    words = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     joined = words[0] if len(words) == 1 else f"[{', '.join(words)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     group = {"group": resource.group} if resource.group else {}
     listed = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
-    details = {"name": name, **group, "kind": resource.kind, "causes": listed}
+    named = {"name": name} if name else {}
+    details = {**named, **group, "kind": resource.kind, "causes": listed}
     message = f'{kind} "{name}" is invalid: {joined}'
     return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.simcluster.api.errors import ApiError, bad_request, not_acceptable
+from app.simcluster.api.errors import ApiError, bad_request, forbidden_value, invalid_options, not_acceptable
 from app.simcluster.api.selectors import Selector
 from app.simcluster.api.target import Target
 from app.simcluster.facts import known_fields
@@ -86,10 +86,7 @@ def _check(params: ListParams) -> None:
 
 
 def _forbidden(why: str) -> ApiError:
-    cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": "resourceVersionMatch"}
-    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]}
-    message = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: {why}'
-    return ApiError(422, "Invalid", message, details)
+    return invalid_options("ListOptions", forbidden_value("resourceVersionMatch", why))
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:

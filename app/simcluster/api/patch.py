@@ -138,7 +138,8 @@ def json_patch(old: Json, operations: Any) -> Json:
     document: Any = _copied(old)
     for operation in operations:
         document = _operate(document, operation)
-    return document  # type: ignore[no-any-return]
+    result: Json = document
+    return result
 
 
 def _copied(value: Any) -> Any:
@@ -153,8 +154,8 @@ def _operate(document: Any, operation: Any) -> Any:
         action = _ACTIONS[operation["op"]]
         return action(document, operation)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        message = f"the server rejected our request due to an error in our request: {operation}: {error}"
-        raise ApiError(422, "Invalid", message) from None
+        message = "the server rejected our request due to an error in our request"
+        raise ApiError(422, "Invalid", message, {}) from error
 
 
 def _add(document: Any, operation: Json) -> Any:

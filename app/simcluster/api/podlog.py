@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from starlette.responses import Response, StreamingResponse
 
@@ -58,10 +59,10 @@ def log_params(query: Mapping[str, str], now: float) -> LogParams:
 def get_log(context: Context, target: Target, query: Mapping[str, str]) -> Response:
     params = log_params(query, context.store.clock())
     pod = find(context, target).obj
-    if not node_of(pod):
-        return Response(b"", media_type="text/plain")
-    _check_node(context, pod)
     container = _container(pod, params.container)
+    if not node_of(pod):
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    _check_node(context, pod)
     script = _script(context, pod, container, previous=params.previous)
     return StreamingResponse(_body(context, pod, container, script, params), media_type="text/plain")
 

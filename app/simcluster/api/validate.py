@@ -26,6 +26,7 @@ _LABEL_RULE = (
     " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 _POLICIES = ("Always", "Never", "OnFailure")
+_JOB_POLICIES = ("OnFailure", "Never")
 _EXTENDED = re.compile(r".+/.+")
 # parts of Jobs that the simulated controller doesn't play; better refused than silently ignored
 _NOT_SIMULATED = ("podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes")
@@ -45,15 +46,20 @@ def validate(resource: ResourceType, obj: Json) -> list[Cause]:
 
 
 def validate_shape(resource: ResourceType, obj: Json) -> list[Cause]:
-    """What must hold before defaults can be filled in."""
-    if resource is PODS and not _is_spec(obj.get("spec")):
-        return [required("spec.containers")]
-    if resource is not JOBS:
+    """What must hold before defaults can be filled in: there are containers."""
+    spec, path = obj.get("spec"), "spec"
+    policies: tuple[str, ...] = ()
+    if resource is JOBS:
+        spec, path, policies = _template_spec(spec), "spec.template.spec", _JOB_POLICIES
+    if resource not in {JOBS, PODS} or _is_spec(spec):
         return []
-    template = (obj.get("spec") or {}).get("template") or {}
-    if not _is_spec(template.get("spec")):
-        return [required("spec.template.spec.containers")]
-    return []
+    causes = [*_metadata(obj["metadata"], "metadata"), required(f"{path}.containers")]
+    return [*causes, *(_restart_policy(spec if isinstance(spec, dict) else {}, path, policies) if policies else ())]
+
+
+def _template_spec(spec: Any) -> Any:
+    template = spec.get("template") if isinstance(spec, dict) else None
+    return template.get("spec") if isinstance(template, dict) else None
 
 
 def _is_spec(spec: Any) -> bool:
@@ -96,7 +102,7 @@ def _labels(labels: Json, path: str) -> Iterator[Cause]:
         if not isinstance(value, str):
             yield invalid_value(path, value, "must be a string")
         elif len(value) > _MAX_LABEL:
-            yield Cause(path, "FieldValueTooLong", "Too long: may not be more than 63 bytes")
+            yield invalid_value(path, value, "must be no more than 63 bytes")
         elif not _LABEL.fullmatch(value):
             yield invalid_value(path, value, _LABEL_RULE)
 
@@ -118,7 +124,7 @@ def _job(job: Json) -> Iterator[Cause]:
             yield invalid_value(f"spec.{name}", value, "must be greater than or equal to 0")
     template = spec["template"]
     yield from _labels(template["metadata"].get("labels") or {}, "spec.template.labels")
-    yield from _pod_spec(template["spec"], "spec.template.spec", ("OnFailure", "Never"))
+    yield from _pod_spec(template["spec"], "spec.template.spec", _JOB_POLICIES)
     policy, policies = spec["podReplacementPolicy"], ("Failed", "TerminatingOrFailed")
     if policy not in policies:
         yield unsupported_value("spec.podReplacementPolicy", policy, policies)
@@ -137,12 +143,16 @@ def _pod_spec(spec: Json, path: str, policies: tuple[str, ...]) -> Iterator[Caus
     for kind in ("containers", "initContainers"):
         for at, container in enumerate(spec.get(kind) or []):
             yield from _container(container, f"{path}.{kind}[{at}]", seen)
-    if spec.get("restartPolicy") not in policies:
-        if spec.get("restartPolicy"):
-            yield unsupported_value(f"{path}.restartPolicy", spec["restartPolicy"], policies)
-        else:
-            yield required(f"{path}.restartPolicy", "valid values: " + ", ".join(f'"{item}"' for item in policies))
+    yield from _restart_policy(spec, path, policies)
     yield from _affinity(spec, path)
+
+
+def _restart_policy(spec: Json, path: str, policies: tuple[str, ...]) -> Iterator[Cause]:
+    policy = spec.get("restartPolicy")
+    if not policy:
+        yield required(f"{path}.restartPolicy", "valid values: " + ", ".join(f'"{item}"' for item in policies))
+    elif policy not in policies:
+        yield unsupported_value(f"{path}.restartPolicy", policy, policies)
 
 
 def _container(container: Json, path: str, seen: set[str]) -> Iterator[Cause]:

@@ -54,7 +54,7 @@ def _deadline(new: int | None, old: int | None) -> Iterator[Cause]:
     if new == old:
         return
     if new is None:
-        yield invalid_value(path, "null", "must not update from a positive integer to nil value")
+        yield invalid_value(path, None, "must not update from a positive integer to nil value")
     elif not 1 <= new < 2**31:
         yield invalid_value(path, new, "must be between 1 and 2147483647, inclusive")
     elif old is not None and new > old:
@@ -77,7 +77,7 @@ def _job(new: Json, old: Json) -> Iterator[Cause]:
     if _may_direct(old):
         after, before = _undirected(after), _undirected(before)
     if after != before:
-        yield invalid_value("spec.template", "{...}", _IMMUTABLE)
+        yield invalid_value("spec.template.spec", "{...}", _IMMUTABLE)
 
 
 def _may_direct(job: Json) -> bool:

@@ -102,7 +102,7 @@ class Watcher:
         return self._params.bookmarks and time.monotonic() - last >= self._settings.bookmark_seconds
 
     def _bookmark(self, annotations: dict[str, str]) -> bytes:
-        metadata: Json = {"resourceVersion": str(self._store.revision), "creationTimestamp": None}
+        metadata: Json = {"resourceVersion": str(self._store.revision)}
         if annotations:
             metadata["annotations"] = annotations
         obj = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from http import HTTPStatus
 from typing import Any
@@ -28,6 +29,8 @@ from app.simcluster.store import AlreadyExistsError
 
 JSON = "application/json"
 NAME_TRIES = 8
+MAX_BODY = 3 * 1024 * 1024
+_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _SERVER_SIDE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _NEVER_SET = (*_SERVER_SIDE, "managedFields", "selfLink", "resourceVersion")
 
@@ -36,10 +39,12 @@ async def body_of(request: Request, accepted: tuple[str, ...] = (JSON,)) -> tupl
     """The media type and the decoded body; an empty body is None."""
     media = request.headers.get("content-type", JSON).partition(";")[0].strip()
     body = await request.body()
+    if len(body) > MAX_BODY:
+        raise errors.too_large_body(MAX_BODY)
     if not body:
         return media, None
     if media not in accepted:
-        raise errors.unsupported_media(accepted)
+        raise errors.unsupported_media()
     try:
         return media, orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -60,7 +65,7 @@ async def create(context: Context, target: Target, request: Request, form: Form)
         raise errors.method_not_allowed()
     _, body = await body_of(request)
     obj = _received(target, body)
-    _check_namespace(context, target)
+    _check_namespace(context, target, obj)
     stored = _create(context, target.resource, obj, dry_run=is_dry_run(request.query_params))
     return shown(context, target.resource, stored, form, HTTPStatus.CREATED)
 
@@ -74,6 +79,8 @@ def _received(target: Target, body: Any) -> Json:
         if body.get(name, expected) != expected:
             wanted = f"expected {resource.api_version}, Kind={resource.kind}"
             raise errors.bad_request(f"{name} {body[name]!r} in the body does not match the path: {wanted}")
+    if resource is LEASES:
+        _check_times(body.get("spec") or {})
     metadata = {**(body.get("metadata") or {})}
     if target.namespace:
         if metadata.get("namespace") not in {None, "", target.namespace}:
@@ -85,20 +92,28 @@ def _received(target: Target, body: Any) -> Json:
     return {**body, "metadata": metadata}
 
 
-def _check_namespace(context: Context, target: Target) -> None:
+def _check_times(spec: Json) -> None:
+    """A MicroTime has six digits of a second or isn't read: whole seconds are a common mistake of clients."""
+    for name in ("renewTime", "acquireTime"):
+        value = spec.get(name)
+        if value is not None and not _MICRO_TIME.fullmatch(str(value)):
+            why = f'parsing time "{value}" as "2006-01-02T15:04:05.000000Z07:00"'
+            raise errors.bad_request(f'Lease in version "v1" cannot be handled as a Lease: {why}')
+
+
+def _check_namespace(context: Context, target: Target, obj: Json) -> None:
     if not target.namespace:
         return
     namespace = context.store.get(NAMESPACES, target.namespace)
     if namespace is None:
         raise errors.not_found(NAMESPACES, target.namespace)
     if is_terminating(namespace):
-        why = f"unable to create new content in namespace {target.namespace} because it is being terminated"
-        raise errors.forbidden(target.resource, "", why)
+        raise errors.namespace_terminating(target.resource, obj["metadata"].get("name", ""), target.namespace)
 
 
 def _create(context: Context, resource: ResourceType, obj: Json, *, dry_run: bool) -> Json:
     if obj["metadata"].get("resourceVersion"):
-        raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        raise errors.ApiError(500, "", "resourceVersion should not be set on objects to be created")
     kept = {k: v for k, v in obj["metadata"].items() if k not in _NEVER_SET and v not in (None, [], {})}
     obj = {**obj, "metadata": kept}
     prefix = "" if kept.get("name") else kept.get("generateName", "")
@@ -181,8 +196,7 @@ def _check_versions(resource: ResourceType, old: Json, new: Json) -> None:
     name = old["metadata"]["name"]
     version, uid = new["metadata"].get("resourceVersion"), new["metadata"].get("uid")
     if uid and uid != old["metadata"]["uid"]:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata']['uid']}"
-        raise errors.conflict(resource, name, why)
+        raise errors.other_uid(resource, old, uid)
     if version and version != old["metadata"]["resourceVersion"]:
         raise errors.conflict(resource, name)
 

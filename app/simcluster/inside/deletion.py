@@ -60,7 +60,7 @@ def _mark(store: Store, resource: ResourceType, obj: Json, grace: int) -> Delete
     marked = with_meta(
         obj,
         deletionTimestamp=stamp(_due(obj, grace, store.clock())),
-        deletionGracePeriodSeconds=grace,
+        deletionGracePeriodSeconds=None if resource is NAMESPACES else grace,
         generation=_next_generation(obj),
     )
     deleted = store.update(resource, marked)

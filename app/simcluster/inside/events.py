@@ -1,14 +1,20 @@
-"""Writing core/v1 events. An event of the same object, reason and words raises a count instead."""
+"""Writing core/v1 events. An event of the same object, reason and words raises a count instead.
+
+The scheduler reports through the newer events API, which core/v1 shows with eventTime and a series in the place of
+stamps and count; others through the older one. Readers have to know both, so both are written here.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from app.simcluster.meta import Json, key_of, namespace_of, stamp
+from app.simcluster.meta import Json, key_of, micro_stamp, namespace_of, stamp
 from app.simcluster.resources import EVENTS
 from app.simcluster.store import Store
 
 REMEMBERED = 4096
+SCHEDULER = "default-scheduler"
+KUBELET = "kubelet"
 
 
 class Recorder:
@@ -16,49 +22,63 @@ class Recorder:
         self._store = store
         self._recent: OrderedDict[tuple[str, str, str], str] = OrderedDict()
 
-    def normal(self, obj: Json, reason: str, message: str, component: str) -> None:
-        self._record(obj, "Normal", reason, message, component)
+    def normal(self, obj: Json, reason: str, message: str, component: str, container: str = "") -> None:
+        self._record(obj, {"reason": reason, "message": message, "type": "Normal"}, component, container)
 
-    def warning(self, obj: Json, reason: str, message: str, component: str) -> None:
-        self._record(obj, "Warning", reason, message, component)
+    def warning(self, obj: Json, reason: str, message: str, component: str, container: str = "") -> None:
+        self._record(obj, {"reason": reason, "message": message, "type": "Warning"}, component, container)
 
-    def _record(self, obj: Json, kind: str, reason: str, message: str, component: str) -> None:
+    def _record(self, obj: Json, words: Json, component: str, container: str) -> None:
         now = self._store.clock()
-        same = (str(obj["metadata"]["uid"]), reason, message)
+        same = (str(obj["metadata"]["uid"]), words["reason"], words["message"])
         if old := self._store.get(EVENTS, self._recent.get(same, "")):
-            self._store.update(EVENTS, {**old, "count": old["count"] + 1, "lastTimestamp": stamp(now)})
+            self._store.update(EVENTS, {**old, **_again(old, now)})
             return
-        event = self._event(obj, kind, reason, message, component)
+        involved = _reference(obj, container)
+        # named in the order of writing, since stamps may be equal
+        name = f"{involved['name']}.{int(now * 1e6):x}{self._store.revision % 0xFFFF:04x}"
+        metadata = {"name": name, "namespace": namespace_of(obj) or "default"}
+        event = {"metadata": metadata, "involvedObject": involved, **words, **_reported(obj, component, now)}
         self._recent[same] = key_of(self._store.create(EVENTS, event))
         if len(self._recent) > REMEMBERED:
             self._recent.popitem(last=False)
 
-    def _event(self, obj: Json, kind: str, reason: str, message: str, component: str) -> Json:
-        now = self._store.clock()
-        involved = _reference(obj)
-        # in the order of writing, where stamps are equal
-        name = f"{involved['name']}.{int(now * 1e6):x}{self._store.revision % 0xFFFF:04x}"
-        source = _source(obj, component)
+
+def _again(old: Json, now: float) -> Json:
+    if old.get("eventTime") is None:
+        return {"count": old["count"] + 1, "lastTimestamp": stamp(now)}
+    count = (old.get("series") or {}).get("count", 1) + 1
+    return {"series": {"count": count, "lastObservedTime": micro_stamp(now)}}
+
+
+def _reported(obj: Json, component: str, now: float) -> Json:
+    if component == SCHEDULER:
         return {
-            "metadata": {"name": name, "namespace": namespace_of(obj) or "default"},
-            "involvedObject": involved,
-            "reason": reason,
-            "message": message,
-            "source": source,
-            "firstTimestamp": stamp(now),
-            "lastTimestamp": stamp(now),
-            "count": 1,
-            "type": kind,
-            "eventTime": None,
+            "source": {},
+            "firstTimestamp": None,
+            "lastTimestamp": None,
+            "eventTime": micro_stamp(now),
+            "action": "Binding" if obj["spec"].get("nodeName") else "Scheduling",
             "reportingComponent": component,
-            "reportingInstance": source.get("host", ""),
+            "reportingInstance": f"{component}-simcluster",
         }
+    host = str(obj["spec"].get("nodeName") or "") if obj["kind"] == "Pod" and component == KUBELET else ""
+    return {
+        "source": {"component": component, **({"host": host} if host else {})},
+        "firstTimestamp": stamp(now),
+        "lastTimestamp": stamp(now),
+        "count": 1,
+        "eventTime": None,
+        "reportingComponent": component,
+        "reportingInstance": host,
+    }
 
 
-def _reference(obj: Json) -> Json:
+def _reference(obj: Json, container: str) -> Json:
     metadata = obj["metadata"]
     place = {"namespace": metadata["namespace"]} if "namespace" in metadata else {}
     uid = metadata["name"] if obj["kind"] == "Node" else metadata["uid"]  # as the kubelet has always done
+    part = {"fieldPath": f"spec.containers{{{container}}}"} if container else {}
     return {
         "kind": obj["kind"],
         **place,
@@ -66,9 +86,5 @@ def _reference(obj: Json) -> Json:
         "uid": uid,
         "apiVersion": obj["apiVersion"],
         "resourceVersion": metadata["resourceVersion"],
+        **part,
     }
-
-
-def _source(obj: Json, component: str) -> Json:
-    host = obj["spec"].get("nodeName") if obj["kind"] == "Pod" else None
-    return {"component": component, **({"host": host} if host and component == "kubelet" else {})}

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import FOREGROUND, ORPHAN, delete_object, disrupted
-from app.simcluster.inside.kubelet import Inside
 from app.simcluster.meta import (
     Json,
     finalizers_of,
@@ -35,6 +35,7 @@ class GarbageCollector:
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
         self._store = inside.store
+        self._most_events = inside.settings.max_events * 11 // 10  # then they are looked at before it is time
         engine = inside.engine
         for name, handler in (
             (OWNERS, self._collect),
@@ -60,8 +61,10 @@ class GarbageCollector:
             self._inside.engine.wake(OWNERS, f"{resource.plural}:{key_of(new)}")
         if resource is NAMESPACES and is_terminating(new):
             self._inside.engine.wake(NAMESPACE, name_of(new))
-        if resource is PODS and old is None and node_of(new):
-            self._inside.engine.wake(PODGC, key_of(new))
+        if resource is EVENTS and self._store.count(EVENTS) > self._most_events:
+            self._inside.engine.wake(OLD)
+        if resource is PODS and old is None and node_of(new) and not self._store.get(NODES, node_of(new)):
+            self._check_later(key_of(new))
 
     def _on_gone(self, resource: ResourceType, obj: Json) -> None:
         self._owners.discard(uid_of(obj))
@@ -72,13 +75,16 @@ class GarbageCollector:
             owner_key = f"{namespace_of(obj)}/{reference['name']}"
             engine.wake(OWNERS, f"{reference['kind'].lower()}s:{owner_key}")
         if resource is NODES:
-            later = engine.clock() + self._inside.settings.vanished_node_seconds
             for key in index.pods_by_node.get(name_of(obj), ()):
-                engine.wake_at(later, PODGC, key)
+                self._check_later(key)
         if resource.namespaced:
             namespace = self._store.get(NAMESPACES, namespace_of(obj))
             if namespace and is_terminating(namespace):
                 engine.wake(NAMESPACE, namespace_of(obj))
+
+    def _check_later(self, pod: str) -> None:
+        later = self._inside.engine.clock() + self._inside.settings.vanished_node_seconds
+        self._inside.engine.wake_at(later, PODGC, pod)
 
     # owners
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.simcluster.defaults import default_pod
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_object, delete_pod
 from app.simcluster.inside.jobs import TRACKING, Decision, decide_job, finished_at
-from app.simcluster.inside.kubelet import Inside
 from app.simcluster.meta import (
     Json,
     finalizers_of,

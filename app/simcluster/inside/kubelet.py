@@ -7,15 +7,13 @@ pods this module leaves alone until the node is back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.simcluster.inside import lifecycle
 from app.simcluster.inside.admission import Refused, admit
 from app.simcluster.inside.behaviour import FROM_OUTSIDE, Behaviour, Outcome, behaviour_of
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_pod
-from app.simcluster.inside.engine import Engine
-from app.simcluster.inside.events import Recorder
-from app.simcluster.inside.index import Index
 from app.simcluster.inside.logs import LogScript
 from app.simcluster.inside.nodestate import NodeState, address_of
 from app.simcluster.inside.podstatus import PodView, pod_status, rejected_status
@@ -25,21 +23,8 @@ from app.simcluster.inside.timeline import ContainerState, Ended, plan_of
 from app.simcluster.meta import Json, is_terminal_pod, is_terminating, key_of, node_of, uid_of
 from app.simcluster.quantity import amounts
 from app.simcluster.resources import NODES, PODS
-from app.simcluster.settings import Settings
-from app.simcluster.store import Store
 
 NAME = "kubelet"
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """What every controller works with."""
-
-    store: Store
-    engine: Engine
-    index: Index
-    events: Recorder
-    settings: Settings
 
 
 class Kubelet:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.simcluster.inside import kubelet as kubelets
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_pod, disrupted
-from app.simcluster.inside.kubelet import Inside
 from app.simcluster.inside.nodestate import TABLE, NodeState, observed_node
 from app.simcluster.inside.scheduling import tolerates
 from app.simcluster.meta import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.simcluster.inside.behaviour import Behaviour, Outcome
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_object, delete_pod
 from app.simcluster.inside.eviction import evict
-from app.simcluster.inside.kubelet import Inside
 from app.simcluster.inside.nodes import Nodes
 from app.simcluster.meta import Json, key_of, namespace_of, node_of, owner_of, uid_of
 from app.simcluster.resources import JOBS, PODS

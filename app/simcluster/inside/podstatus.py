@@ -41,7 +41,7 @@ def pod_status(pod: Json, run: PodRun, view: PodView, now: float) -> Json:
         "hostIP": view.address,
         "hostIPs": [{"ip": view.address}],
     }
-    if any(isinstance(state, Running | Ended) for state in view.states.values()):
+    if not _creating(view):
         address = pod_address(pod)
         status |= {"podIP": address, "podIPs": [{"ip": address}]}
     if run.stop and run.stop.reason and view.finished:
@@ -106,8 +106,12 @@ def _condition(kind: str, facts: Json) -> Json:
 
 
 def _sandbox(view: PodView) -> Json:
-    creating = all(isinstance(state, Waiting) and state.reason == "ContainerCreating" for state in view.states.values())
-    return {"status": "False"} if creating or view.finished else _OK
+    return {"status": "False"} if _creating(view) or view.finished else _OK
+
+
+def _creating(view: PodView) -> bool:
+    """There is no sandbox yet, and so no address."""
+    return all(isinstance(state, Waiting) and state.reason == "ContainerCreating" for state in view.states.values())
 
 
 def _initialized(view: PodView) -> Json:
@@ -147,8 +151,9 @@ def _container(container: Json, pod: Json, run: PodRun, view: PodView) -> Json:
     }
     if exists:
         status["containerID"] = _container_id(pod, name, current.restarts)
+        status["resources"] = container["resources"]
         if requests := container["resources"].get("requests"):
-            status |= {"allocatedResources": requests, "resources": container["resources"]}
+            status["allocatedResources"] = requests
     if devices := _devices(run.devices.get(name, []), view):
         status["allocatedResourcesStatus"] = devices
     return status

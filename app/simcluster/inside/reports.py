@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.simcluster.inside.behaviour import Behaviour
-from app.simcluster.inside.events import Recorder
+from app.simcluster.inside.events import KUBELET, Recorder
 from app.simcluster.inside.run import PodRun
 from app.simcluster.meta import Json, name_of
 
@@ -20,43 +21,58 @@ def report(events: Recorder, old: Json, new: Json, run: PodRun, behaviours: Mapp
             _container(events, new, earlier, status, behaviours[status["name"]])
     reason = new["status"].get("reason")
     if reason and reason != (old.get("status") or {}).get("reason"):
-        events.normal(new, reason, new["status"].get("message", ""), "kubelet")
+        events.normal(new, reason, new["status"].get("message", ""), KUBELET)
     elif run.stop and not (old.get("status") or {}).get("reason") and _ends(old, new):
-        events.normal(new, "Killing", f"Stopping container {_first(new)}", "kubelet")
+        events.normal(new, "Killing", f"Stopping container {_first(new)}", KUBELET, _first(new))
 
 
 def _container(events: Recorder, pod: Json, old: Json, new: Json, behaviour: Behaviour) -> None:
     image, state = new["image"], new["state"]
+    say = _Speaker(events, pod, new["name"])
     waiting = state.get("waiting")
     if waiting:
-        _waiting(events, pod, waiting["reason"], waiting.get("message", ""), image)
+        _waiting(say, waiting["reason"], waiting.get("message", ""), image)
         return
     if "running" in old["state"] or "terminated" in old["state"]:
         return
-    seconds = f"{behaviour.pull_seconds:g}s"
-    events.normal(pod, "Pulled", f'Successfully pulled image "{image}" in {seconds}', "kubelet")
-    events.normal(pod, "Created", "Container created", "kubelet")
-    if "running" in state or new.get("started"):
-        events.normal(pod, "Started", "Container started", "kubelet")
-    elif state["terminated"]["reason"] == "StartError":
-        events.warning(pod, "Failed", f"Error: {state['terminated']['message']}", "kubelet")
-
-
-def _waiting(events: Recorder, pod: Json, reason: str, message: str, image: str) -> None:
-    if reason == "ContainerCreating":
-        events.normal(pod, "Pulling", f'Pulling image "{image}"', "kubelet")
-    elif reason in _PULL_REASONS:
-        events.warning(pod, "Failed", f'Failed to pull image "{image}": {message}', "kubelet")
-        events.warning(pod, "Failed", f"Error: {reason}", "kubelet")
-    elif reason == "ImagePullBackOff":
-        events.normal(pod, "BackOff", f'Back-off pulling image "{image}"', "kubelet")
-    elif reason == "CrashLoopBackOff":
-        events.warning(pod, "BackOff", f"Back-off restarting failed container in pod {name_of(pod)}", "kubelet")
-    elif reason == "InvalidImageName":
-        events.warning(pod, "InspectFailed", message, "kubelet")
-        events.warning(pod, "Failed", f"Error: {reason}", "kubelet")
+    say.normal("Pulled", f'Successfully pulled image "{image}" in {behaviour.pull_seconds:g}s')
+    say.normal("Created", "Container created")
+    if "running" in state or state["terminated"]["reason"] != "StartError":
+        say.normal("Started", "Container started")
     else:
-        events.warning(pod, "Failed", f"Error: {message}", "kubelet")
+        say.warning("Failed", f"Error: {state['terminated']['message']}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Speaker:
+    """Says something about one container."""
+
+    events: Recorder
+    pod: Json
+    container: str
+
+    def normal(self, reason: str, message: str) -> None:
+        self.events.normal(self.pod, reason, message, KUBELET, self.container)
+
+    def warning(self, reason: str, message: str) -> None:
+        self.events.warning(self.pod, reason, message, KUBELET, self.container)
+
+
+def _waiting(say: _Speaker, reason: str, message: str, image: str) -> None:
+    if reason == "ContainerCreating":
+        say.normal("Pulling", f'Pulling image "{image}"')
+    elif reason in _PULL_REASONS:
+        say.warning("Failed", f'Failed to pull image "{image}": {message}')
+        say.warning("Failed", f"Error: {reason}")
+    elif reason == "ImagePullBackOff":
+        say.normal("BackOff", f'Back-off pulling image "{image}"')
+    elif reason == "CrashLoopBackOff":
+        say.warning("BackOff", f"Back-off restarting failed container {say.container} in pod {name_of(say.pod)}")
+    elif reason == "InvalidImageName":
+        say.warning("InspectFailed", message)
+        say.warning("Failed", f"Error: {reason}")
+    else:
+        say.warning("Failed", f"Error: {message}")
 
 
 def _ends(old: Json, new: Json) -> bool:

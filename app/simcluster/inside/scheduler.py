@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from app.simcluster.inside.context import Inside
 from app.simcluster.inside.engine import Engine
-from app.simcluster.inside.kubelet import Inside
+from app.simcluster.inside.events import SCHEDULER
 from app.simcluster.inside.scheduling import ENOUGH, NodeView, Reasons, Request, choose, unschedulable_message
 from app.simcluster.meta import (
     Json,
@@ -21,7 +22,6 @@ from app.simcluster.meta import (
 from app.simcluster.resources import NODES, PODS
 
 NAME = "scheduler"
-COMPONENT = "default-scheduler"
 
 
 class Scheduler:
@@ -97,7 +97,7 @@ class Scheduler:
         with inside.store.batch():
             bound = inside.store.update(PODS, bound_pod(pod, node, inside.engine.clock()))
             words = f"Successfully assigned {key_of(pod)} to {node}"
-            inside.events.normal(bound, "Scheduled", words, COMPONENT)
+            inside.events.normal(bound, "Scheduled", words, SCHEDULER)
 
     def _tell_unschedulable(self, pod: Json, message: str) -> None:
         old = condition_of(pod, "PodScheduled")
@@ -115,7 +115,7 @@ class Scheduler:
         conditions = put_condition((pod.get("status") or {}).get("conditions") or [], condition)
         with self._inside.store.batch():
             pod = self._inside.store.update(PODS, with_status(pod, conditions=conditions))
-            self._inside.events.warning(pod, "FailedScheduling", message, COMPONENT)
+            self._inside.events.warning(pod, "FailedScheduling", message, SCHEDULER)
 
     def _request(self, pod: Json) -> Request:
         uid = uid_of(pod)
@@ -139,7 +139,7 @@ def bound_pod(pod: Json, node: str, now: float) -> Json:
 
 def _wants_node(pod: Json) -> bool:
     held = pod["spec"].get("schedulingGates")
-    ours = pod["spec"].get("schedulerName", COMPONENT) == COMPONENT
+    ours = pod["spec"].get("schedulerName", SCHEDULER) == SCHEDULER
     return ours and not (node_of(pod) or is_terminal_pod(pod) or is_terminating(pod) or held)
 
 

@@ -1,0 +1,230 @@
+"""What each template gets: one frozen dataclass a page and a fragment. Templates know nothing else, and a name that is
+not here fails (`StrictUndefined`). tests/panel/test_templates.py renders each with each.
+
+`now` is the moment of rendering: ages are counted from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from app.domain.people import Project
+from app.panel import urls
+from app.panel.form import FormView, ReferenceView
+from app.panel.server_views import ServersView
+from app.panel.workload_views import RowView, WorkloadView
+
+
+@dataclass(frozen=True)
+class Place:
+    """An organization that the person belongs to. `manages`: GPU workloads are for this role."""
+
+    slug: str
+    name: str
+    role: str
+    manages: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is around every page. Without `person` nobody is signed in; without `place` it is no organization's page."""
+
+    title: str
+    person: str = ""
+    form_token: str = ""
+    places: tuple[Place, ...] = ()
+    place: Place | None = None
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Base of all. `template` is the file that renders it."""
+
+    template: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class LoginPage(Context):
+    template: ClassVar[str] = "login.html"
+    frame: Frame
+    form_token: str
+    email: str
+    after: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class LogoutPage(Context):
+    template: ClassVar[str] = "logout.html"
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class ErrorPage(Context):
+    """`incident` is what an operator finds the log line by; empty where nothing went wrong on our side."""
+
+    template: ClassVar[str] = "error.html"
+    frame: Frame
+    status: int
+    heading: str
+    message: str
+    incident: str
+
+
+@dataclass(frozen=True)
+class ProjectsPage(Context):
+    """`refusal` says why the person was sent here, empty where nobody was."""
+
+    template: ClassVar[str] = "projects.html"
+    frame: Frame
+    refusal: str
+    projects: tuple[Project, ...]
+
+
+@dataclass(frozen=True)
+class NoOrganizationPage(Context):
+    template: ClassVar[str] = "no_organization.html"
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A filter of the list."""
+
+    label: str
+    url: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class WorkloadsPage(Context):
+    """`older_url` and `newest_url` are empty where there is nothing older, and on the first page."""
+
+    template: ClassVar[str] = "workloads.html"
+    frame: Frame
+    now: datetime
+    form: FormView
+    form_token: str
+    choices: tuple[Choice, ...]
+    rows: tuple[RowView, ...]
+    older_url: str
+    newest_url: str
+    live_url: str
+
+
+@dataclass(frozen=True)
+class FormFragment(Context):
+    template: ClassVar[str] = "_form.html"
+    form: FormView
+    form_token: str
+
+
+@dataclass(frozen=True)
+class ReferenceFragment(Context):
+    template: ClassVar[str] = "_reference.html"
+    reference: ReferenceView
+
+
+@dataclass(frozen=True)
+class RowFragment(Context):
+    """The answer to a cancel in the list. `notice` is said beside it."""
+
+    template: ClassVar[str] = "_row_answer.html"
+    now: datetime
+    row: RowView
+    form_token: str
+    notice: str
+
+
+@dataclass(frozen=True)
+class RowsMessage(Context):
+    """What a live list takes over: `upserted` come in where they belong, `changed` only where they are on the page."""
+
+    template: ClassVar[str] = "_rows_message.html"
+    now: datetime
+    upserted: tuple[RowView, ...]
+    changed: tuple[RowView, ...]
+    gone: tuple[UUID, ...]
+    form_token: str
+    spoken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LogView:
+    """`why_none` instead of a text; `digest` names the text, so that an unchanged one isn't sent again."""
+
+    text: str
+    was_cut: bool
+    why_none: str
+    digest: str
+    is_followed: bool
+    url: str
+    follow_url: str
+
+
+@dataclass(frozen=True)
+class WorkloadPage(Context):
+    template: ClassVar[str] = "workload.html"
+    frame: Frame
+    now: datetime
+    view: WorkloadView
+    form_token: str
+    log: LogView
+    live_url: str
+    list_url: str
+    notice: str
+
+
+@dataclass(frozen=True)
+class WorkloadFragment(Context):
+    """The answer to a cancel on the workload's page."""
+
+    template: ClassVar[str] = "_workload_answer.html"
+    now: datetime
+    view: WorkloadView
+    form_token: str
+    notice: str
+
+
+@dataclass(frozen=True)
+class WorkloadMessage(Context):
+    """What a live page of one workload takes over."""
+
+    template: ClassVar[str] = "_workload_message.html"
+    now: datetime
+    view: WorkloadView
+    form_token: str
+    spoken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LogFragment(Context):
+    template: ClassVar[str] = "_log.html"
+    log: LogView
+
+
+@dataclass(frozen=True)
+class SignedOutMessage(Context):
+    """The last thing that a stream says when the session, or the right to look, has ended."""
+
+    template: ClassVar[str] = "_signed_out_message.html"
+    login_url: str = urls.LOGIN
+
+
+@dataclass(frozen=True)
+class ServersPage(Context):
+    template: ClassVar[str] = "servers.html"
+    frame: Frame
+    now: datetime
+    servers: ServersView
+
+
+@dataclass(frozen=True)
+class ServersFragment(Context):
+    template: ClassVar[str] = "_servers.html"
+    now: datetime
+    servers: ServersView

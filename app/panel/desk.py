@@ -1,0 +1,20 @@
+"""What all pages share, put together once when the app is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.auth.signin import SignIn
+from app.commands.context import CommandContext
+from app.panel.log_reader import LogReader
+from app.panel.streams import Streams
+from app.reconcile.board import Board
+
+
+@dataclass(frozen=True)
+class Desk:
+    commands: CommandContext
+    board: Board
+    logs: LogReader
+    streams: Streams
+    sign_in: SignIn

@@ -1,0 +1,57 @@
+"""All addresses of the panel."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from app.panel import urls
+from app.panel.desk import Desk
+from app.panel.live import LivePages
+from app.panel.log import LogPages
+from app.panel.projects import ProjectPages
+from app.panel.rendering import STATIC_FOLDER
+from app.panel.servers import ServerPages
+from app.panel.session import SessionPages
+from app.panel.workload import WorkloadPages
+from app.panel.workloads import WorkloadsPages
+
+_ORG = "/orgs/{org}"
+_LIST = f"{_ORG}/platform/gpu-workloads"
+_ONE = f"{_LIST}/{{id:uuid}}"
+
+
+class _KeptFiles(StaticFiles):
+    """Pages name a file with its digest, so what was asked for so may be kept for good; all else is asked for again."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        has_digest = scope["query_string"].startswith(b"v=")
+        answer.headers["cache-control"] = "public, max-age=31536000, immutable" if has_digest else "no-cache"
+        return answer
+
+
+def panel_routes(desk: Desk) -> list[BaseRoute]:
+    session, projects, servers = SessionPages(desk), ProjectPages(desk), ServerPages(desk)
+    workloads, workload, live, log = WorkloadsPages(desk), WorkloadPages(desk), LivePages(desk), LogPages(desk)
+    return [
+        Route(urls.HOME, session.home),
+        Route(urls.LOGIN, session.login_form, methods=["GET"]),
+        Route(urls.LOGIN, session.login, methods=["POST"]),
+        Route(urls.LOGOUT, session.logout_form, methods=["GET"]),
+        Route(urls.LOGOUT, session.logout, methods=["POST"]),
+        Route(_ORG, projects.organization),
+        Route(f"{_ORG}/projects", projects.index),
+        Route(_LIST, workloads.index, methods=["GET"]),
+        Route(_LIST, workloads.submit, methods=["POST"]),
+        Route(f"{_LIST}/live", live.workloads),
+        Route(f"{_LIST}/reference", workloads.reference),
+        Route(_ONE, workload.show),
+        Route(f"{_ONE}/cancel", workload.cancel, methods=["POST"]),
+        Route(f"{_ONE}/live", live.workload),
+        Route(f"{_ONE}/log", log.show),
+        Route(f"{_ORG}/platform/servers", servers.index),
+        Mount(urls.STATIC, _KeptFiles(directory=STATIC_FOLDER)),
+    ]

@@ -1,0 +1,227 @@
+"""Workloads as pages show them: total functions from nouns to frozen views. Nothing here knows the present moment:
+two views are equal exactly when the page would look the same, which is how the live streams find what changed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from app.domain.people import Project
+from app.domain.quantity import format_cpu, format_memory
+from app.domain.states import Phase, Status
+from app.domain.workload import Attempt, Event, Workload, job_name
+from app.panel import urls
+
+_PHASE_WORDS = {Phase.TIMED_OUT: "timed out"}
+_PHASE_SAYS_MORE = frozenset(
+    {Phase.QUEUED, Phase.CREATING, Phase.INITIALIZING, Phase.SUSPENDED, Phase.RESUMING, Phase.STOPPING, Phase.UNKNOWN}
+)
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+@dataclass(frozen=True)
+class Badge:
+    """`kind` is a class of the style sheet: colour and shape. `note` is the phase, where that says more."""
+
+    kind: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A workload in the list. `key` orders rows as the page does: newest first, so larger first."""
+
+    id: UUID
+    key: str
+    name: str
+    image: str
+    gpu_count: int
+    badge: Badge
+    message: str
+    project: str
+    server: str
+    gpus: tuple[str, ...]
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    may_cancel: bool
+    is_cancelling: bool
+    url: str
+    cancel_url: str
+
+
+@dataclass(frozen=True)
+class ClockView:
+    """One of the three clocks. `since` None: it has not begun; `until` None: it runs. `limit` is in seconds."""
+
+    name: str
+    meaning: str
+    since: datetime | None
+    until: datetime | None
+    limit: int | None
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it will end the workload: only while it runs."""
+        is_running = self.since is not None and self.until is None
+        return self.since + timedelta(seconds=self.limit) if is_running and self.since and self.limit else None
+
+
+@dataclass(frozen=True)
+class AttemptView:
+    number: int
+    job_name: str
+    server: str
+    placed_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    exit_code: int | None
+    outcome: str
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EventView:
+    sequence: int
+    at: datetime
+    type: str
+    phase: str
+    message: str
+    attempt: int
+    server: str
+
+
+@dataclass(frozen=True)
+class WorkloadView:
+    """Everything the page of one workload says."""
+
+    row: RowView
+    job_name: str
+    submitted_by: str
+    exit_code: int | None
+    is_over: bool
+    failed_by_itself: bool
+    why_it_waits: str
+    clocks: tuple[ClockView, ...]
+    settings: tuple[tuple[str, str], ...]
+    env_vars: tuple[tuple[str, str], ...]
+    attempts: tuple[AttemptView, ...]
+    events: tuple[EventView, ...]
+
+
+def badge(workload: Workload) -> Badge:
+    """A completed workload whose code is not zero is a kind of its own, so that nobody takes it for a success."""
+    if workload.status is Status.COMPLETED and workload.exit_code:
+        return Badge("nonzero", f"completed · exit {workload.exit_code}")
+    note = phase_words(workload.phase) if workload.phase in _PHASE_SAYS_MORE else ""
+    if workload.phase in (Phase.STOPPING, Phase.UNKNOWN):
+        return Badge(workload.phase.value, workload.status.value, note)
+    return Badge(workload.status.value, workload.status.value, note)
+
+
+def phase_words(phase: Phase) -> str:
+    return _PHASE_WORDS.get(phase, phase.value)
+
+
+def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project]) -> RowView:
+    project = projects.get(workload.spec.project_id) if workload.spec.project_id else None
+    is_cancelling = workload.cancel_requested_at is not None and not workload.status.is_terminal
+    return RowView(
+        id=workload.id,
+        key=str((workload.created_at - _EPOCH) // timedelta(microseconds=1)),
+        name=workload.spec.name,
+        image=workload.spec.image,
+        gpu_count=workload.spec.resources.gpu_count,
+        badge=badge(workload),
+        message=workload.message,
+        project=project.name if project else "",
+        server=workload.server,
+        gpus=workload.gpus,
+        created_at=workload.created_at,
+        started_at=workload.started_at,
+        completed_at=workload.completed_at,
+        may_cancel=not workload.status.is_terminal and not is_cancelling,
+        is_cancelling=is_cancelling,
+        url=urls.workload(slug, workload.id),
+        cancel_url=urls.cancel(slug, workload.id),
+    )
+
+
+def workload_view(
+    row: RowView, workload: Workload, attempts: Sequence[Attempt], events: Sequence[Event]
+) -> WorkloadView:
+    is_over = workload.status.is_terminal
+    return WorkloadView(
+        row=row,
+        job_name=job_name(workload.id, max(1, workload.attempt)),
+        submitted_by=workload.submitted_by,
+        exit_code=workload.exit_code,
+        is_over=is_over,
+        failed_by_itself=workload.status is Status.COMPLETED and bool(workload.exit_code),
+        why_it_waits=workload.message if workload.status is Status.PENDING else "",
+        clocks=clocks(workload, attempts[-1] if attempts else None),
+        settings=_settings(workload),
+        env_vars=workload.spec.env_vars,
+        attempts=tuple(_attempt_view(attempt) for attempt in attempts),
+        events=tuple(_event_view(event) for event in events),
+    )
+
+
+def clocks(workload: Workload, last: Attempt | None) -> tuple[ClockView, ...]:
+    """Queue, start, run: each counted from its own stamp, of the last attempt where there were several."""
+    spec, over = workload.spec, workload.completed_at
+    attempt = None if workload.waits else last
+    queued = workload.queued_at or workload.created_at
+    executing = attempt.started_at if attempt else None
+    queue = ClockView(
+        "queue", "until a server is found", queued, attempt.placed_at if attempt else over, spec.queue_timeout_seconds
+    )
+    start = ClockView(
+        "start",
+        "from the placing until the container executes",
+        attempt.placed_at if attempt else None,
+        executing or (attempt.ended_at if attempt else None) or over,
+        spec.start_timeout_seconds,
+    )
+    run_end = (attempt.finished_at or attempt.ended_at) if attempt else None
+    run = ClockView("run", "while the container executes", executing, run_end or over, spec.timeout_seconds)
+    return queue, start, run
+
+
+def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:
+    spec = workload.spec
+    given = {
+        "CPU": format_cpu(spec.resources.cpu_millis),
+        "Memory": format_memory(spec.resources.memory_bytes),
+        "CUDA": spec.cuda or "",
+        "Command": shlex.join(spec.command),
+        "Arguments": shlex.join(spec.args),
+        "Retries allowed": str(spec.max_retries or ""),
+    }
+    return tuple((name, value) for name, value in given.items() if value)
+
+
+def _attempt_view(attempt: Attempt) -> AttemptView:
+    return AttemptView(
+        number=attempt.number,
+        job_name=attempt.job_name,
+        server=attempt.server,
+        placed_at=attempt.placed_at,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        exit_code=attempt.exit_code,
+        outcome=attempt.message or attempt.waiting,
+        gpus=attempt.gpus,
+    )
+
+
+def _event_view(event: Event) -> EventView:
+    words = event.type.value.replace("_", " ")
+    return EventView(
+        event.sequence, event.at, words, phase_words(event.phase), event.message, event.attempt, event.server
+    )

@@ -1,0 +1,125 @@
+"""The list of an organization's workloads, and the form that adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.commands.submit_workload import Submitted, submit_workload
+from app.domain.errors import ConflictError, InvalidInputError, Problem
+from app.domain.people import Permission
+from app.domain.workload import Workload, job_name
+from app.panel import frames, guards, urls
+from app.panel.contexts import FormFragment, ReferenceFragment, WorkloadsPage
+from app.panel.desk import Desk
+from app.panel.form import (
+    AcceptedView,
+    FormView,
+    Surroundings,
+    form_view,
+    read_draft,
+    reference_view,
+    typed_values,
+)
+from app.panel.guards import Manager
+from app.panel.htmx import Htmx
+from app.panel.listing import Listing
+from app.panel.rendering import html
+from app.panel.workload_views import row_view
+from app.store import people, reads
+
+
+@dataclass(frozen=True)
+class WorkloadsPages:
+    desk: Desk
+
+    async def index(self, request: Request) -> Response:
+        manager = await guards.manage(self.desk, request)
+        accepted = await _accepted_before(manager, request.query_params.get("accepted", ""))
+        form = form_view(await self._around(manager), accepted=accepted)
+        return await self._page(manager, Listing.parse(request.query_params), form)
+
+    async def reference(self, request: Request) -> Response:
+        """What image and tag mean together, while they are typed."""
+        await guards.manage(self.desk, request)
+        query = request.query_params
+        return html(ReferenceFragment(reference_view(query.get("image", "")[:1000], query.get("tag", "")[:200])))
+
+    async def submit(self, request: Request) -> Response:
+        manager = await guards.manage(self.desk, request, Permission.WRITE_WORKLOADS)
+        form = await guards.read_form(request)
+        guards.check_form(request, form, manager.session.secret)
+        typed = typed_values(form)
+        try:
+            draft = read_draft(typed, form.get("requestKey", ""), self.desk.commands.defaults)
+            done = await submit_workload(self.desk.commands, manager.principal, manager.slug, draft)
+        except InvalidInputError as error:
+            return await self._again(request, manager, typed, error.problems)
+        except ConflictError as error:
+            return await self._again(request, manager, typed, problem=error.message)
+        return await self._accepted(request, manager, done)
+
+    async def _accepted(self, request: Request, manager: Manager, done: Submitted) -> Response:
+        if not Htmx.of(request).wants_fragment:
+            location = urls.workloads(manager.slug, accepted=str(done.workload.id))
+            return RedirectResponse(location, HTTPStatus.SEE_OTHER)
+        accepted = _accepted_view(manager.slug, done.workload, is_new=done.is_new)
+        form = form_view(await self._around(manager), accepted=accepted)
+        return html(FormFragment(form, manager.session.form_token))
+
+    async def _again(
+        self,
+        request: Request,
+        manager: Manager,
+        typed: Mapping[str, str],
+        problems: Iterable[Problem] = (),
+        problem: str = "",
+    ) -> Response:
+        """The form as it was typed, with what is wrong."""
+        status = HTTPStatus.CONFLICT if problem else HTTPStatus.UNPROCESSABLE_ENTITY
+        form = form_view(await self._around(manager), typed, problems, problem=problem)
+        if Htmx.of(request).wants_fragment:
+            return html(FormFragment(form, manager.session.form_token), status)
+        return await self._page(manager, Listing(), form, status)
+
+    async def _page(self, manager: Manager, listing: Listing, form: FormView, status: int = HTTPStatus.OK) -> Response:
+        """The event number is read before the list: an event in between is told again, never missed."""
+        cursor = await reads.last_event_sequence(manager.organization.id)
+        workloads, older = await listing.page(manager.organization.id)
+        projects = {project.id: project for project in await people.projects_of(manager.organization.id)}
+        context = WorkloadsPage(
+            frame=await frames.frame("GPU workloads", manager.session, manager.slug, "workloads"),
+            now=self.desk.commands.clock.now(),
+            form=form,
+            form_token=manager.session.form_token,
+            choices=listing.choices(manager.slug),
+            rows=tuple(row_view(manager.slug, workload, projects) for workload in workloads),
+            older_url=listing.url(manager.slug, older) if older else "",
+            newest_url=listing.url(manager.slug) if listing.before else "",
+            live_url=listing.live_url(manager.slug, cursor),
+        )
+        return html(context, status)
+
+    async def _around(self, manager: Manager) -> Surroundings:
+        projects = tuple(await people.projects_of(manager.organization.id))
+        return Surroundings(manager.slug, projects, manager.largest_server, self.desk.commands.defaults)
+
+
+async def _accepted_before(manager: Manager, text: str) -> AcceptedView | None:
+    """What a redirect after a submission points to, if it is one of this organization."""
+    try:
+        workload = await reads.find_workload(manager.organization.id, UUID(text)) if text else None
+    except ValueError:
+        return None
+    return _accepted_view(manager.slug, workload, is_new=True) if workload else None
+
+
+def _accepted_view(slug: str, workload: Workload, *, is_new: bool) -> AcceptedView:
+    """Its first Job's name, as every client is told it."""
+    name = job_name(workload.id, max(1, workload.attempt))
+    return AcceptedView(workload.id, name, workload.spec.name, urls.workload(slug, workload.id), is_new)

@@ -1,0 +1,200 @@
+"""Bodies and documents made to break or to stall the server: each is answered at once and none with a 5xx."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.store.database import Database
+from tests.api.world import PAGE, SUBMIT, Api, a_request, build_api, populate, written
+from tests.clock import ManualClock
+
+NAME = "{ viewer { name } }"
+SLUG = "query($s: String!) { organization(slug: $s) { name } }"
+
+
+async def answered(api: Api, body: Any) -> httpx2.Response:
+    """The answer, which must be JSON in GraphQL's shape, cost less than a second and be no incident."""
+    began = time.process_time()  # the computing, which all others wait for; a busy machine makes it no longer
+    response = await api.post(body)
+    assert time.process_time() - began < 1
+    assert response.status_code < 500
+    assert response.headers["content-type"] == "application/json"
+    assert "INTERNAL" not in response.text
+    return response
+
+
+def with_variable(text: str) -> bytes:
+    """A body whose variable is this very JSON."""
+    return b'{"query": %s, "variables": {"s": %s}}' % (json.dumps(SLUG).encode(), text.encode("latin-1"))
+
+
+NOT_A_REQUEST = {
+    "nothing": b"",
+    "list": b"[]",
+    "batch": json.dumps([{"query": NAME}]).encode(),
+    "null": b"null",
+    "number": b"5",
+    "text": b'"x"',
+    "true": b"true",
+    "open": b'{"query": "{ viewer',
+    "no query": b"{}",
+    "null query": b'{"query": null}',
+    "empty query": b'{"query": ""}',
+    "query is a number": b'{"query": 5}',
+    "query is a list": b'{"query": ["x"]}',
+    "variables are a list": b'{"query": "{ viewer { name } }", "variables": []}',
+    "variables are text": b'{"query": "{ viewer { name } }", "variables": "{}"}',
+    "extensions are a list": b'{"query": "{ viewer { name } }", "extensions": []}',
+    "operation name is a number": b'{"query": "{ viewer { name } }", "operationName": 5}',
+    "operation name is a list": b'{"query": "{ viewer { name } }", "operationName": [1]}',
+    "unknown operation": b'{"query": "{ viewer { name } }", "operationName": "x"}',
+    "latin-1": '{"query": "{ viewer { name } } # é"}'.encode("latin-1"),
+    "utf-16": '{"query": "{ viewer { name } }"}'.encode("utf-16"),
+    "byte order mark": b'\xef\xbb\xbf{"query": "{ viewer { name } }"}',
+    "half a pair": with_variable('"\\ud800"'),
+    "half a pair as bytes": with_variable('"\xed\xa0\x80"'),
+    "raw NUL": with_variable('"\0"'),
+    "not a number": with_variable("NaN"),
+    "number of 5000 digits": with_variable("1" * 5000),
+    "nested lists": with_variable("[" * 100_000 + "]" * 100_000),
+    "nested objects": with_variable('{"a":' * 50_000 + "1" + "}" * 50_000),
+    "subscription": b'{"query": "subscription { workloadEvents(organization: \\"acme\\") { cursor } }"}',
+}
+
+
+@pytest.mark.parametrize("body", NOT_A_REQUEST.values(), ids=NOT_A_REQUEST)
+async def test_what_is_no_request_is_refused_as_json(api: Api, body: bytes):
+    response = await answered(api, body)
+    assert response.status_code == 400
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "BAD_REQUEST"
+    assert error["message"]
+
+
+async def test_of_a_repeated_member_the_last_one_counts(api: Api):
+    body = b'{"query": "{ nothing }", "query": "{ viewer { name } }", "unknown": 1}'
+    assert (await answered(api, body)).json() == {"data": {"viewer": {"name": "admin@example.org"}}}
+
+
+def spread(levels: int, on: str, inside: str, leaf: str) -> str:
+    """Fragments that each spread the next one twice."""
+    made = [f"fragment f{i} on {on} {{ {inside.replace('@', f'...f{i + 1}')} }}" for i in range(levels)]
+    return " ".join([*made, f"fragment f{levels} on {on} {{ {leaf} }}"])
+
+
+def mutations(count: int) -> str:
+    fields = " ".join(f"m{i}:submitWorkload(input:$i){{workload{{id}}}}" for i in range(count))
+    return f"mutation($i:SubmitWorkloadInput!){{{fields}}}"
+
+
+ANY_WORKLOAD = '{ organization(slug: "acme") { workloads(first: 500) { edges { node { %s } } } } }'
+DOCUMENTS = {
+    "fragments spread twice": "{ viewer { ...f0 } } " + spread(120, "Viewer", "@ @", "name"),
+    "aliased events": ANY_WORKLOAD % "...f0"
+    + spread(30, "Workload", "a: events { workload { @ } } b: events { workload { @ } }", "id"),
+    "inline fragments": "{ viewer { ... on Viewer { " * 1 + "... { " * 150 + "name" + " }" * 150 + " } } }",
+    "fragment cycle": "{ viewer { ...a } } fragment a on Viewer { ...b } fragment b on Viewer { ...a }",
+    "unknown fragment": "{ viewer { ...nothing } }",
+    "unknown type": "{ viewer { ... on Nothing { a } } }",
+    "fields in fields": "{ a " * 900 + "}" * 900,
+    "nested lists": "{ organization(slug: " + "[" * 900 + "]" * 900 + ") { name } }",
+    "nested types": "query($a: " + "[" * 900 + "Int" + "]" * 900 + ") { viewer { name } }",
+    "introspection in introspection": "{ __schema { types { " + "fields { type { " * 8 + "name" + " } }" * 8 + " } } }",
+    "one field 1900 times": "{ viewer { " + "name " * 1900 + "} }",
+    "one object 450 times": "{ " + "viewer { name } " * 450 + "}",
+    "directives": "{ viewer { name " + "@skip(if: true) " * 250 + "} }",
+    "operations": " ".join(f"query q{i} {{ viewer {{ name }} }}" for i in range(240)),
+    "integer of 5000 digits": "{ organization(slug: " + "1" * 5000 + ") { name } }",
+    "page of 5000 digits": PAGE.replace("$first,", "1" * 5000 + ",").replace("$first: Int! = 50,", ""),
+    "float of 5000 digits": "{ organization(slug: 1e" + "1" * 5000 + ") { name } }",
+    "NUL": "{ viewer { name \0 } }",
+    "half a pair": '{ organization(slug: "\\ud800") { name } }',
+    "comment": NAME + "#" * 1_900_000,
+    "text": '{ organization(slug: "' + "a" * 1_900_000 + '") { name } }',
+    "lines": NAME + "\n" * 900_000,
+    "200 mutations": mutations(200),
+    "120 mutations": mutations(120),
+}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+async def test_a_hostile_document_costs_little(api: Api, document: str):
+    await answered(api, {"query": document, "variables": {"i": a_request(), "org": "acme"}})
+    assert await written() == {"workloads": 0, "attempts": 0, "events": 0, "audit": 0}
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (mutations(120), "the request weighs 240240, at most 200000 is taken"),
+        (DOCUMENTS["comment"], "the document has 1900019 characters, at most 100000 are taken"),
+        (DOCUMENTS["aliased events"], "the request weighs"),
+    ],
+    ids=["mutations", "length", "fragments"],
+)
+async def test_what_is_too_much_is_said_with_the_numbers(api: Api, document: str, words: str):
+    error = await api.refusal(document, {"i": a_request()})
+    assert error["code"] == "TOO_COMPLEX"
+    assert words in error["message"]
+
+
+EVERYTHING = """
+  id message cpu gpus envVars { name value } project { slug } attempts { number gpus message }
+  events { cursor type status phase reason message at attempt exitCode server workload { id status } }
+"""
+
+
+@pytest.mark.parametrize("document", [ANY_WORKLOAD % EVERYTHING, mutations(99)], ids=["page of 500", "99 mutations"])
+async def test_what_the_contract_allows_is_not_too_much(api: Api, document: str):
+    await api.data(document, {"i": a_request()})
+
+
+async def test_the_number_of_tokens_is_bounded(api: Api):
+    error = await api.refusal("{ viewer { " + "name " * 2000 + "} }")
+    assert "Document contains more than 2000 tokens" in error["message"]
+
+
+async def test_a_body_over_the_limit_is_not_read(api: Api):
+    for body in (b"x" * (2 * 2**20 + 1), json.dumps({"query": NAME, "variables": {"a": "x" * 2**21}}).encode()):
+        assert (await api.post(body)).status_code == 413
+    assert (await api.post(b" " * (2**21 - 100) + json.dumps({"query": NAME}).encode())).status_code == 200
+
+
+@pytest.fixture
+async def anywhere(database: Database, clock: ManualClock) -> Api:
+    """The app on either database: what one of them can't hold must not reach it."""
+    built = build_api(clock)
+    await populate(built)
+    return built
+
+
+STRANGE = ["\0", "a\0b", "\x7f", "\ufffe", "\U0010ffff", "é" * 300, "' OR 1=1 --", "%s", "{}"]
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=ascii)
+async def test_strange_text_anywhere_is_no_incident(anywhere: Api, text: str):
+    pairs = [{"name": text, "value": text}, {"name": text, "value": text}]
+    fields = ("image", "tag", "name", "cpu", "memory", "idempotencyKey", "organization")
+    requests: list[dict[str, Any]] = [{name: text} for name in fields]
+    requests += [{"command": [text], "args": [text]}, {"envVars": pairs}]
+    for wanted in requests:
+        await answered(anywhere, {"query": SUBMIT % "id name", "variables": {"input": a_request(**wanted)}})
+    await answered(anywhere, {"query": SLUG, "variables": {"s": text}})
+    await answered(anywhere, {"query": PAGE, "variables": {"org": "acme", "after": text}})
+
+
+WRONG_VALUES: list[Any] = [None, True, 1.5, 2**31, 2**63, 10**30, "1", "", [], {}, [1], {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "name", ["organization", "image", "gpuCount", "timeoutSeconds", "envVars", "projectId", "args"]
+)
+async def test_a_value_of_the_wrong_type_is_told(api: Api, name: str):
+    for value in WRONG_VALUES:
+        await answered(api, {"query": SUBMIT % "id", "variables": {"input": a_request(**{name: value})}})
+    assert (await answered(api, {"query": SUBMIT % "id", "variables": {"input": 5}})).json()["errors"]

@@ -1,0 +1,133 @@
+"""submitWorkload: what was asked for is what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.domain.states import Phase, Reason, Status
+from app.domain.workload import Resources, Workload
+from app.store import reads
+from tests.api.world import SUBMIT, Api, a_request, written
+from tests.clock import START
+
+SPEC_EXAMPLE = {
+    "organization": "acme",
+    "image": "nvidia/cuda:12.2.0-base-ubuntu22.04",
+    "tag": "latest",
+    "gpuCount": 1,
+    "timeoutSeconds": 3600,
+    "envVars": [{"name": "MODEL_PATH", "value": "/data/model"}, {"name": "BATCH_SIZE", "value": "32"}],
+}
+EVERY_FIELD: dict[str, Any] = {
+    "image": "registry.example.org:5000/team/train",
+    "tag": "v1",
+    "gpuCount": 8,
+    "timeoutSeconds": 60,
+    "envVars": [{"name": "PATH", "value": "$HOME/é \n'\"$(x)"}, {"name": "EMPTY", "value": ""}],
+    "name": "night run",
+    "command": ["/bin/sh", "-c"],
+    "args": ["echo $HOME", ""],
+    "cpu": "1500m",
+    "memory": "2Gi",
+    "startTimeoutSeconds": 61,
+    "queueTimeoutSeconds": 62,
+    "idempotencyKey": "once",
+}
+SHOWN = """
+  id name jobName status phase reason message succeeded exitCode signal imageReference gpuCount cpu memoryBytes
+  timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars { name value } command args server gpus submittedBy
+  createdAt startedAt completedAt cancelRequestedAt project { slug } attempts { number } events { type }
+"""
+
+
+async def stored(shown: dict[str, Any]) -> Workload:
+    found = await reads.load_workload(UUID(shown["id"]))
+    assert found is not None
+    return found
+
+
+async def test_the_specification_example_as_it_is_written(api: Api):
+    answer = await api.data(SUBMIT % "id jobName status imageReference gpuCount", {"input": SPEC_EXAMPLE})
+    assert answer["submitWorkload"]["isNew"] is True
+    shown = answer["submitWorkload"]["workload"]
+    assert shown["jobName"] == f"gw-{shown['id'].replace('-', '')}-1"
+    assert (shown["status"], shown["gpuCount"]) == ("PENDING", 1)
+    assert shown["imageReference"] == "nvidia/cuda:12.2.0-base-ubuntu22.04"
+    spec = (await stored(shown)).spec
+    assert (spec.timeout_seconds, spec.cuda) == (3600, "12.2")
+    assert spec.env_vars == (("MODEL_PATH", "/data/model"), ("BATCH_SIZE", "32"))
+
+
+async def test_every_field_reaches_the_stored_workload(api: Api):
+    project = api.projects["vision"].id
+    shown = await api.submit(projectId=str(project), **EVERY_FIELD)
+    workload = await stored(shown)
+    spec = workload.spec
+    assert (workload.organization_id, workload.submitted_by) == (api.organizations["acme"].id, "admin@example.org")
+    assert (workload.status, workload.phase, workload.reason) == (Status.PENDING, Phase.QUEUED, Reason.SUBMITTED)
+    assert workload.created_at == workload.queued_at == START
+    assert spec.image == "registry.example.org:5000/team/train:v1"
+    assert spec.resources == Resources(gpu_count=8, cpu_millis=1500, memory_bytes=2 * 2**30)
+    assert (spec.timeout_seconds, spec.start_timeout_seconds, spec.queue_timeout_seconds) == (60, 61, 62)
+    assert spec.env_vars == (("PATH", "$HOME/é \n'\"$(x)"), ("EMPTY", ""))
+    assert (spec.name, spec.project_id, spec.idempotency_key) == ("night run", project, "once")
+    assert (spec.command, spec.args) == (("/bin/sh", "-c"), ("echo $HOME", ""))
+
+
+async def test_what_the_answer_shows_is_what_a_later_read_shows(api: Api):
+    shown = await api.submit(SHOWN, projectId=str(api.projects["vision"].id), **EVERY_FIELD)
+    assert shown == await api.workload(shown["id"], SHOWN)
+    assert shown["envVars"] == EVERY_FIELD["envVars"]
+    assert (shown["cpu"], shown["memoryBytes"]) == ("1500m", 2 * 2**30)
+    assert (shown["project"], shown["attempts"]) == ({"slug": "vision"}, [])
+    assert [event["type"] for event in shown["events"]] == ["SUBMITTED"]
+    unknown_yet = ("succeeded", "exitCode", "signal", "server", "startedAt", "completedAt", "cancelRequestedAt")
+    assert {shown[name] for name in unknown_yet} == {None}
+
+
+async def test_what_is_left_out_gets_the_defaults(api: Api):
+    spec = (await stored(await api.submit(gpuCount=2))).spec
+    assert spec.resources == Resources(gpu_count=2, cpu_millis=8000, memory_bytes=32 * 2**30)
+    assert (spec.timeout_seconds, spec.start_timeout_seconds, spec.queue_timeout_seconds) == (3600, 1800, None)
+    assert (spec.name, spec.command, spec.args, spec.env_vars) == ("busybox", (), (), ())
+    assert (spec.project_id, spec.idempotency_key, spec.max_retries) == (None, None, 0)
+
+
+@pytest.mark.parametrize("who", ["owner", "admin", "service"])
+async def test_who_may_submit(api: Api, who: str):
+    workload = await stored(await api.submit(who=who))
+    assert workload.submitted_by == ("token service" if who == "service" else f"{who}@example.org")
+
+
+async def test_a_submission_wakes_who_waits_for_it(api: Api):
+    signal = api.services.commands.bus.follow_events(api.organizations["acme"].id)
+    await api.submit()
+    assert await signal.wait(0)
+
+
+async def test_the_same_key_and_request_lead_to_the_first_workload(api: Api):
+    request = {"input": a_request(idempotencyKey="k", gpuCount=2)}
+    answers = await asyncio.gather(*(api.data(SUBMIT % "id", request) for _ in range(20)))
+    made = [answer["submitWorkload"] for answer in answers]
+    assert sorted(submitted["isNew"] for submitted in made) == [False] * 19 + [True]
+    assert len({submitted["workload"]["id"] for submitted in made}) == 1
+    assert await written() == {"workloads": 1, "attempts": 0, "events": 1, "audit": 0}
+
+
+async def test_the_same_key_in_another_organization_is_another_key(api: Api):
+    ours = await api.submit(idempotencyKey="k")
+    theirs = await api.submit(organization="other", idempotencyKey="k", who="stranger")
+    assert ours["id"] != theirs["id"]
+
+
+async def test_many_submissions_in_one_request_are_made_in_order(api: Api):
+    fields = " ".join(f"m{i}: submitWorkload(input: $input) {{ workload {{ id }} }}" for i in range(50))
+    query = f"mutation($input: SubmitWorkloadInput!) {{ {fields} }}"
+    answer = await api.data(query, {"input": a_request()})
+    made = [answer[f"m{i}"]["workload"]["id"] for i in range(50)]
+    events = await reads.events_after(api.organizations["acme"].id, 0, 100)
+    assert [str(event.workload_id) for event in events] == made

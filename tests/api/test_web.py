@@ -1,0 +1,60 @@
+"""The routes beside GraphQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.cluster.port import Kind
+from tests.api.world import Api
+
+
+async def get(api: Api, path: str) -> tuple[int, dict[str, Any]]:
+    async with api.client(None) as client:
+        answer = await client.get(path)
+    return answer.status_code, answer.json()
+
+
+async def test_the_root_says_where_everything_is(api: Api):
+    status, body = await get(api, "/")
+    assert (status, body["product"]) == (200, "GPUYard")
+    for name in ("health", "ready"):
+        assert (await get(api, body[name]))[0] in (200, 503)
+
+
+async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api: Api):
+    assert await get(api, "/healthz") == (200, {"status": "ok"})
+    status, body = await get(api, "/readyz")
+    assert (status, body["status"]) == (503, "not ready")
+    assert set(body["watches"]) == {"nodes", "pods", "jobs"}
+    assert set(body["loops"]) == {"jobs", "schedule", "nodes", "resync"}
+
+
+async def test_it_is_ready_once_every_kind_is_listed(api: Api):
+    for kind in Kind:
+        api.background.projection.health[kind].synced = True
+    api.background.schedule.health.last_pass = api.clock.monotonic()
+    api.clock.advance(2.5)
+    status, body = await get(api, "/readyz")
+    assert (status, body["status"]) == (200, "ok")
+    assert body["loops"]["schedule"] == {"age": 2.5, "error": None}
+    assert body["loops"]["jobs"] == {"age": None, "error": None}
+
+
+async def test_a_watch_that_fails_is_told(api: Api):
+    for kind in Kind:
+        api.background.projection.health[kind].synced = True
+    pods = api.background.projection.health[Kind.PODS]
+    pods.failures, pods.last_error = 2, "connection refused"
+    status, body = await get(api, "/readyz")
+    assert status == 503
+    assert body["watches"]["pods"] == {"synced": True, "failures": 2, "error": "connection refused"}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])
+async def test_other_methods_are_refused(api: Api, method: str):
+    async with api.client() as client:
+        answer = await client.request(method, "/graphql")
+    assert answer.status_code == 405
+    assert {name.strip() for name in answer.headers["allow"].split(",")} >= {"GET", "POST"}

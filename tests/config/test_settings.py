@@ -1,0 +1,61 @@
+"""Settings from the environment: what is wrong is named, at the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.config import ConfigurationError, load_database_url, load_settings
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """The least that works."""
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("{}")
+    monkeypatch.setenv("GPUYARD_DATABASE_URL", "sqlite:///x.db")
+    monkeypatch.setenv("GPUYARD_KUBECONFIG", str(kubeconfig))
+    return monkeypatch
+
+
+def test_the_least_that_works(environment: pytest.MonkeyPatch):
+    settings = load_settings()
+    assert (settings.namespace, settings.gpu_resources, settings.port) == ("gpuyard", ("nvidia.com/gpu",), 8000)
+    assert settings.defaults.cpu_millis_per_gpu == 4000
+
+
+def test_resource_names_are_separated_by_commas(environment: pytest.MonkeyPatch):
+    environment.setenv("GPUYARD_GPU_RESOURCES", "nvidia.com/gpu, amd.com/gpu")
+    assert load_settings().gpu_resources == ("nvidia.com/gpu", "amd.com/gpu")
+
+
+WRONG = [
+    ("GPUYARD_PORT", "http", "GPUYARD_PORT: Input should be a valid integer"),
+    ("GPUYARD_PORT", "70000", "GPUYARD_PORT: Input should be less than or equal to 65535"),
+    ("GPUYARD_KUBECONFIG", "/no/such/file", "GPUYARD_KUBECONFIG: there is no file /no/such/file"),
+    ("GPUYARD_NAMESPACE", "Not A Name", "GPUYARD_NAMESPACE: String should match pattern"),
+    ("GPUYARD_GPU_RESOURCES", "gpu", "GPUYARD_GPU_RESOURCES: must name extended resources"),
+    ("GPUYARD_MEMORY_PER_GPU", "16 gigs", "GPUYARD_MEMORY_PER_GPU: '16 gigs' is not a quantity"),
+    ("GPUYARD_IN_CLUSTER", "true", "set either GPUYARD_KUBECONFIG or GPUYARD_IN_CLUSTER=true"),
+    ("GPUYARD_NAMSPACE", "jobs", "GPUYARD_NAMSPACE: there is no such setting; did you mean GPUYARD_NAMESPACE?"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), WRONG, ids=[f"{w[0]}={w[1]}" for w in WRONG])
+def test_what_is_wrong_is_named(environment: pytest.MonkeyPatch, name: str, value: str, words: str):
+    environment.setenv(name, value)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert words in str(caught.value)
+
+
+def test_every_wrong_setting_is_named_at_once(environment: pytest.MonkeyPatch):
+    environment.setenv("GPUYARD_PORT", "x")
+    environment.delenv("GPUYARD_DATABASE_URL")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert "GPUYARD_PORT" in str(caught.value)
+    assert "GPUYARD_DATABASE_URL: Field required" in str(caught.value)
+    with pytest.raises(ConfigurationError, match="GPUYARD_DATABASE_URL"):
+        load_database_url()
