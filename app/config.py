@@ -19,6 +19,7 @@ from app.domain.quantity import parse_cpu, parse_memory
 from app.domain.submission import Defaults
 
 PREFIX = "GPUYARD_"
+SERVICE_LINKS = ("GPUYARD_SERVICE_", "GPUYARD_PORT_")  # Kubernetes puts these beside a Service named gpuyard
 NOT_SETTINGS = frozenset({"GPUYARD_NEW_PASSWORD", "GPUYARD_TEST_DATABASE_URL"})  # other commands read these
 
 
@@ -137,7 +138,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 def _is_unknown(name: str) -> bool:
     known = name.removeprefix(PREFIX).lower() in Settings.model_fields
-    return name.startswith(PREFIX) and not known and name not in NOT_SETTINGS
+    return name.startswith(PREFIX) and not known and name not in NOT_SETTINGS and not name.startswith(SERVICE_LINKS)
 
 
 def _explain_unknown(name: str) -> str:

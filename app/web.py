@@ -45,8 +45,10 @@ class HealthPage:
             loop.name: {"age": self._age(loop.health.last_pass), "error": loop.health.last_error or None}
             for loop in (self.background.jobs, self.background.schedule, self.background.nodes, self.background.resync)
         }
-        is_ready = self.background.projection.synced and not any(w["failures"] for w in watches.values())
-        body = {"status": "ok" if is_ready else "not ready", "watches": watches, "loops": loops}
+        is_watching = self.background.projection.synced and not any(w["failures"] for w in watches.values())
+        is_ready = is_watching and not self.background.missing
+        status = "ok" if is_ready else "not ready"
+        body = {"status": status, "missing": self.background.missing, "watches": watches, "loops": loops}
         return JSONResponse(body, 200 if is_ready else 503)
 
     def _age(self, moment: float | None) -> float | None:

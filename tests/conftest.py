@@ -17,6 +17,12 @@ from tests.clock import ManualClock
 
 pytest_plugins = ["tests.postgres"]
 
+
+def pytest_configure() -> None:
+    """No loop for tests that need none: asyncio would make one in passing, and nobody would close it."""
+    asyncio.set_event_loop(None)
+
+
 # A busy machine is no fault of an example: time limits are pytest's, for the whole test.
 settings.register_profile("gpuyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gpuyard")

@@ -263,6 +263,13 @@ def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy
     return Decision(_move(ended, end.status, TERMINAL_PHASES[end.status], end.reason, message), attempt, (), now)
 
 
+def note_obstacle(workload: Workload, words: str) -> Workload:
+    """The workload with the reason why its Job is not there yet: the cluster, or how GPUYard is set up on it."""
+    if workload.phase is not Phase.CREATING:
+        return workload
+    return replace(workload, reason=Reason.CLUSTER_REFUSED, message=wording.not_created_yet(words))
+
+
 def refuse(workload: Workload, attempt: Attempt, words: str, now: datetime, policy: Policy) -> Decision:
     """The API server refused the Job for good: the attempt ends without ever having existed."""
     end = End(Status.FAILED, Reason.JOB_REFUSED, f"the cluster refused its Job{wording.because(words)}")

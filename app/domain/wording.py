@@ -43,6 +43,10 @@ def placed(server: str, gpu_count: int) -> str:
     return f"placed on {server} with {plural(gpu_count, 'GPU')}; its Job is being created"
 
 
+def not_created_yet(words: str) -> str:
+    return f"its Job could not be created yet{because(words)}; it is tried again"
+
+
 def starting(server: str, detail: str) -> str:
     return f"starting on {server}{because(detail)}"
 

@@ -28,6 +28,7 @@ from app.store import reads
 _log = structlog.get_logger(__name__)
 
 _ONLY = "all"  # the key of loops that have one thing to look after
+_CHECK_SECONDS = 15
 _QUEUE_PAUSE = 0.005  # seconds: submissions that come together are planned together
 _PROGRESS_PAUSE = 0.3  # seconds: on its way to its start a pod changes many times; only start and end are urgent
 _NODE_PAUSE = 0.2  # seconds: a start lists many nodes one by one
@@ -48,7 +49,9 @@ class Background:
     jobs: KeyedLoop[UUID] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
     nodes: KeyedLoop[str] = field(init=False)
+    check: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
+    missing: tuple[str, ...] = field(init=False, default=())  # sentences on what the cluster lacks for work
     servers_recorded: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -61,6 +64,7 @@ class Background:
         self.jobs = KeyedLoop("jobs", self.clock, jobs.reconcile, self.workers)
         self.schedule = KeyedLoop("schedule", self.clock, lambda _: self._scheduler.tick())
         self.nodes = KeyedLoop("nodes", self.clock, self._record_nodes)
+        self.check = KeyedLoop("check", self.clock, self._check)
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         self.bus.listen(
             Listeners(
@@ -71,21 +75,28 @@ class Background:
         )
 
     async def run(self) -> None:
+        self.check.queue.add(_ONLY)
         self.resync.queue.add(_ONLY)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._say_what_is_missing(), name="check")
             group.create_task(run_watches(self.port, self.projection, self.clock.monotonic, self._on_change))
-            for loop in (self.jobs, self.schedule, self.nodes, self.resync):
+            for loop in (self.check, self.jobs, self.schedule, self.nodes, self.resync):
                 group.create_task(loop.run(), name=loop.name)
 
-    async def _say_what_is_missing(self) -> None:
-        """Once, for the operator's log: a permission or the namespace. The loops try on regardless."""
+    async def _check(self, _: str) -> datetime | None:
+        """What an operator has still to do, for the log and `/readyz`: looked at until nothing is missing.
+
+        The loops try on regardless; when the last thing is mended, whatever was held up by it is looked at again.
+        """
         try:
             missing = await self.port.check()
         except ClusterError as error:
             missing = (error.message,)
-        for words in missing:
+        for words in set(missing) - set(self.missing):
             _log.warning("the cluster is not set up for GPUYard", missing=words)
+        if self.missing and not missing:
+            self.resync.queue.add(_ONLY)
+        self.missing = missing
+        return self.clock.now() + timedelta(seconds=_CHECK_SECONDS) if missing else None
 
     def _on_written(self, workload_id: UUID) -> None:
         """Somebody else wrote the workload, or may have: read it again."""

@@ -14,7 +14,7 @@ import structlog
 
 from app.bus import Bus
 from app.clock import Clock
-from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError
+from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError
 from app.cluster.projection import Projection
 from app.domain.lifecycle import (
     Action,
@@ -26,6 +26,7 @@ from app.domain.lifecycle import (
     ReleasePod,
     decide,
     decide_cleanup,
+    note_obstacle,
     refuse,
 )
 from app.domain.observed import Observation, ObservedJob, ObservedPod
@@ -44,6 +45,14 @@ class JobRefusedError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+class JobNotCreatedError(Exception):
+    """No verdict on the attempt's Job: the cluster doesn't answer, or GPUYard isn't set up on it."""
+
+    def __init__(self, cause: UnavailableError) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,10 @@ class JobReconciler:
             refused = refuse(stored.workload, attempt, error.message, now, self.policy)
             await self._write(stored, attempt, refused, now)
             return now
+        except JobNotCreatedError as error:  # nobody's verdict: say why it is still missing, and try again
+            obstacle = note_obstacle(stored.workload, error.cause.message)
+            await self._write(stored, attempt, Decision(obstacle, attempt), now)
+            raise error.cause from error
         return decision.wake_at
 
     async def _observe(self, attempt: Attempt) -> Observation:
@@ -147,6 +160,8 @@ class JobReconciler:
             job = await self.port.create_job(spec)
         except (ConflictError, RefusedError) as error:
             raise JobRefusedError(error.message) from error
+        except UnavailableError as error:
+            raise JobNotCreatedError(error) from error
         self.projection.remember_job(job)
 
     async def _job_spec(self, workload: Workload, attempt: Attempt) -> JobSpec:

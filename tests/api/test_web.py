@@ -1,4 +1,4 @@
-"""The routes beside GraphQL."""
+"""Health, and the methods of the endpoint. The panel has tests of its own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,6 @@ async def get(api: Api, path: str) -> tuple[int, dict[str, Any]]:
     async with api.client(None) as client:
         answer = await client.get(path)
     return answer.status_code, answer.json()
-
-
-async def test_the_root_says_where_everything_is(api: Api):
-    status, body = await get(api, "/")
-    assert (status, body["product"]) == (200, "GPUYard")
-    for name in ("health", "ready"):
-        assert (await get(api, body[name]))[0] in (200, 503)
 
 
 async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api: Api):

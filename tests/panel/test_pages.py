@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +11,7 @@ from tests.panel.world import HTMX, LIST, Page, Panel, location, row_ids
 
 SERVERS = "/orgs/acme/platform/servers"
 PROJECTS = "/orgs/acme/projects"
+ABSENT = UUID("0123456789abcdef0123456789abcdef")
 HOSTILE = '<script>alert("1")</script>'
 
 
@@ -38,7 +39,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("who", "slug", "code", "words"), REFUSALS)
-@pytest.mark.parametrize("page", ["gpu-workloads", "servers", f"gpu-workloads/{uuid4()}"])
+@pytest.mark.parametrize("page", ["gpu-workloads", "servers", f"gpu-workloads/{ABSENT}"])
 async def test_others_are_led_to_the_projects_with_the_reason(
     panel: Panel, who: str, slug: str, code: str, words: str, page: str
 ):
@@ -81,7 +82,7 @@ async def test_a_workload_of_another_organization_is_not_there(panel: Panel):
         assert (await browser.post(f"{LIST}/{theirs.id}/cancel")).status_code == 404
 
 
-PAGES = ["/login", "/nowhere", "/static/gpuyard.css", "/healthz", PROJECTS, LIST, SERVERS, f"{LIST}/{uuid4()}"]
+PAGES = ["/login", "/nowhere", "/static/gpuyard.css", "/healthz", PROJECTS, LIST, SERVERS, f"{LIST}/{ABSENT}"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -189,7 +190,7 @@ async def test_the_list_is_newest_first_and_goes_on(panel: Panel):
     assert Page.of(second).all("a", href=LIST)
 
 
-@pytest.mark.parametrize("query", ["show=nonsense", "before=x", "before=1-2", f"before={'9' * 30}-{uuid4().hex}"])
+@pytest.mark.parametrize("query", ["show=nonsense", "before=x", "before=1-2", f"before={'9' * 30}-{ABSENT.hex}"])
 async def test_a_place_that_there_is_not_is_not_found(panel: Panel, query: str):
     async with panel.browser() as browser:
         assert (await browser.get(f"{LIST}?{query}")).status_code == 404
@@ -209,7 +210,7 @@ async def test_servers_show_what_is_on_record_and_what_is_free(panel: Panel):
     async with panel.browser() as browser:
         page = Page.of((await browser.get(SERVERS)).text)
         fragment = (await browser.get(SERVERS, **HTMX)).text
-    assert "unknown of 8 GPU" in page.text.replace("</span>", "") or "unknown of 8" in page.text
+    assert "unknown of 8" in page.text
     assert "the cluster does not show it" in page.text
     assert fragment.lstrip().startswith('<div id="servers"')
     assert "<html" not in fragment

@@ -78,8 +78,8 @@ async def test_signing_in_again_ends_the_session_before(panel: Panel, ada: dict[
     planted = await panel.secret("admin")
     async with panel.browser(None) as browser:
         browser.client.cookies.set("gpuyard_session", planted)
-        await browser.post("/login", ada, **{"sec-fetch-site": "same-origin"})
-        assert browser.client.cookies["gpuyard_session"] != planted
+        answer = await browser.post("/login", ada, **{"sec-fetch-site": "same-origin"})
+        assert cookie(answer, "gpuyard_session").value != planted
     assert await sessions.resume(planted, panel.clock.now()) is None
 
 

@@ -142,15 +142,16 @@ async def test_a_refused_job_fails_the_workload_with_the_servers_words(
     assert world.cluster.created == []
 
 
-async def test_a_cluster_that_does_not_answer_loses_nothing(world: World):
+async def test_a_cluster_that_does_not_answer_loses_nothing_and_is_named(world: World):
     workload = await world.place()
     world.cluster.fail("create_job", UNAVAILABLE, UNAVAILABLE)
-    before = await world.facts(workload)
     for _ in range(2):
         with pytest.raises(UnavailableError) as caught:
             await world.step(workload)
         assert caught.value.retry_after == 7.0
-    assert await world.facts(workload) == before
+    held_up = await loaded(workload)
+    assert (held_up.status, held_up.reason) == (Status.PENDING, Reason.CLUSTER_REFUSED)
+    assert UNAVAILABLE.message in held_up.message
     await world.settle(workload)
     assert world.cluster.created == [name_of(workload)]
 

@@ -1,0 +1,168 @@
+"""Each template with each of its contexts: a name that a context lacks fails here, not in front of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from jinja2 import UndefinedError, meta
+
+from app.domain.errors import Problem
+from app.domain.people import Project
+from app.domain.states import Phase, Reason, Status
+from app.domain.submission import Defaults
+from app.domain.workload import Attempt, Event, EventType, Workload
+from app.panel import contexts
+from app.panel.contexts import Choice, Context, ErrorPage, Frame, LogView, Place
+from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
+from app.panel.rendering import environment, render
+from app.panel.server_views import ServerView, ServersView
+from app.panel.workload_views import WorkloadView, row_view, workload_view
+from tests.domain.builders import GPU, ORGANIZATION_ID, WORKLOAD_ID, a_running_workload, a_submission, a_workload, at
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+NOW = at(500)
+PROJECT = Project(UUID(int=1), ORGANIZATION_ID, "vision", "Vision")
+PLACES = (Place("acme", "Acme", "owner", manages=True), Place("other", "Other", "viewer", manages=False))
+FRAMES = (Frame("Title"), Frame("Title", "a@b.c", "token", PLACES, PLACES[0], "workloads"), Frame("T", "a@b.c", "t"))
+INSIDE = FRAMES[1]
+AROUND = Surroundings("acme", (PROJECT,), ("gpu-1", 8), Defaults())
+
+
+def workloads() -> Iterator[Workload]:
+    """One of every look: each status, each phase, with everything and with nothing."""
+    yield a_workload()
+    running = a_running_workload(gpus=(GPU,), cancel_requested_at=None)
+    yield replace(running, spec=a_submission(project_id=PROJECT.id, command=("a b",), env_vars=(("A", "1"),)))
+    yield replace(running, phase=Phase.STOPPING, cancel_requested_at=at(70), cancelled_by="a@b.c")
+    yield replace(running, phase=Phase.UNKNOWN, reason=Reason.SERVER_UNREACHABLE)
+    for status in (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.TIMEOUT):
+        yield replace(
+            running, status=status, phase=Phase(status.value.replace("timeout", "timed_out")), completed_at=NOW
+        )
+    yield replace(running, status=Status.COMPLETED, phase=Phase.COMPLETED, exit_code=137, completed_at=NOW)
+
+
+def view(workload: Workload) -> WorkloadView:
+    event = Event(WORKLOAD_ID, EventType.SUBMITTED, workload.status, workload.phase, workload.reason, "m", NOW,
+                  organization_id=ORGANIZATION_ID, sequence=1)  # fmt: skip
+    attempts = [] if workload.waits else [
+        Attempt(WORKLOAD_ID, 1, "gpu-1", "nvidia.com/gpu", at(0), ended_at=at(9), exit_code=1, message="node lost"),
+        Attempt(WORKLOAD_ID, 2, "gpu-2", "nvidia.com/gpu", at(10), started_at=workload.started_at, gpus=(GPU,)),
+    ]  # fmt: skip
+    return workload_view(row_view("acme", workload, {PROJECT.id: PROJECT}), workload, attempts, [event])
+
+
+VIEWS = [view(workload) for workload in workloads()]
+ROWS = tuple(it.row for it in VIEWS)
+ACCEPTED = AcceptedView(WORKLOAD_ID, "gw-1", "train", "/x", is_new=True)
+PROBLEMS = [Problem(name, "is wrong") for name in (*FIELDS, "envVars[2].name", "somewhere else")]
+FORMS = [
+    form_view(AROUND),
+    form_view(AROUND, accepted=ACCEPTED),
+    form_view(AROUND, accepted=replace(ACCEPTED, is_new=False)),
+    form_view(AROUND, {name: "typed" for name in FIELDS}, PROBLEMS, problem="all of it"),
+    form_view(AROUND, {**FIELDS, "image": "busybox", "projectId": str(PROJECT.id)}),
+]
+LOGS = [
+    LogView("a\nb", was_cut=True, why_none="", digest="d", is_followed=True, url="/log", follow_url="/log?have=d"),
+    LogView("", was_cut=False, why_none="Not yet.", digest="d", is_followed=False, url="/log", follow_url="/log"),
+]
+SERVER = ServerView("gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None)
+SERVERS = [
+    ServersView((), 0, 0, 0, 0, "/servers"),
+    ServersView((SERVER, replace(SERVER, name="b", total=0)), 3, 8, 1, 1, "/servers"),
+    ServersView((ServerView("c", "", "", "", "", 8, None, None, "", "", "gone", NOW),), 0, 8, 0, 1, "/servers"),
+]
+
+
+def pages() -> Iterator[Context]:
+    for frame in FRAMES:
+        yield contexts.LoginPage(frame, "token", "a@b.c", "/", "wrong")
+        yield contexts.LoginPage(frame, "token", "", "/", "")
+        yield contexts.LogoutPage(frame)
+        yield ErrorPage(frame, 404, "Not Found", "there is nothing", "")
+        yield ErrorPage(frame, 500, "Error", "ours", "abc")
+        yield contexts.NoOrganizationPage(frame)
+    yield contexts.ProjectsPage(INSIDE, "", ())
+    yield contexts.ProjectsPage(INSIDE, "because", (PROJECT,))
+    for form in FORMS:
+        choices = (Choice("all", "/", is_chosen=True), Choice("live", "/?show=live", is_chosen=False))
+        yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", choices, ROWS, "/older", "/newest", "/live")
+        yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", (), (), "", "", "/live")
+    for it in VIEWS:
+        for log in LOGS:
+            yield contexts.WorkloadPage(INSIDE, NOW, it, "token", log, "/live", "/list", "notice")
+    for servers in SERVERS:
+        yield contexts.ServersPage(INSIDE, NOW, servers)
+
+
+def fragments() -> Iterator[Context]:
+    for form in FORMS:
+        yield contexts.FormFragment(form, "token")
+        yield contexts.ReferenceFragment(form.reference)
+    for it in VIEWS:
+        yield contexts.RowFragment(NOW, it.row, "token", "notice")
+        yield contexts.WorkloadFragment(NOW, it, "token", "notice")
+        yield contexts.WorkloadMessage(NOW, it, "token", ("said",))
+    yield contexts.RowsMessage(NOW, ROWS, ROWS, (WORKLOAD_ID,), "token", ("a", "b"))
+    yield contexts.RowsMessage(NOW, (), (), (), "token", ())
+    for log in LOGS:
+        yield contexts.LogFragment(log)
+    yield contexts.SignedOutMessage()
+    for servers in SERVERS:
+        yield contexts.ServersFragment(NOW, servers)
+
+
+SAMPLES = [*pages(), *fragments()]
+
+
+@pytest.mark.parametrize("context", SAMPLES, ids=lambda context: type(context).__name__)
+def test_it_renders(context: Context):
+    assert render(context).strip()
+
+
+def test_every_context_is_rendered_here():
+    kinds = {kind for kind in vars(contexts).values() if isinstance(kind, type) and issubclass(kind, Context)}
+    assert kinds - {Context} == {type(sample) for sample in SAMPLES}
+
+
+def test_contexts_are_frozen():
+    assert all(is_dataclass(kind) and kind.__dataclass_params__.frozen for kind in {type(s) for s in SAMPLES})
+
+
+def referenced(name: str) -> set[str]:
+    source = (TEMPLATES / name).read_text()
+    found = {it for it in meta.find_referenced_templates(environment().parse(source)) if it}
+    return {name}.union(*(referenced(it) for it in found))
+
+
+def test_every_template_is_somebodys():
+    used = set().union(*(referenced(type(sample).template) for sample in SAMPLES))
+    assert used == {path.name for path in TEMPLATES.glob("*.html")}
+
+
+def test_a_name_that_is_not_there_fails():
+    with pytest.raises(UndefinedError):
+        environment().from_string("{{ nothing }}").render()
+    with pytest.raises(UndefinedError):
+        environment().from_string("{{ frame.nothing }}").render(frame=INSIDE)
+
+
+def test_nothing_of_a_context_is_unused():
+    """What no template reads is not made."""
+    for kind in {type(sample) for sample in SAMPLES}:
+        text = "".join((TEMPLATES / name).read_text() for name in referenced(kind.template))
+        assert [field.name for field in fields(kind) if field.name not in text] == [], kind
+
+
+def test_views_do_not_depend_on_the_moment():
+    """Live streams find changes by comparing them."""
+    later = NOW + timedelta(hours=1)
+    assert VIEWS == [view(workload) for workload in workloads()]
+    row = contexts.RowFragment(NOW, ROWS[0], "t", "")
+    assert render(row) != render(replace(row, now=later))

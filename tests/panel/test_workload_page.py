@@ -1,0 +1,141 @@
+"""The page of one workload, and its log."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cluster.port import RefusedError, UnavailableError
+from app.domain.observed import ObservedPod
+from app.domain.states import Phase, Reason, Status
+from app.panel import log_reader
+from tests.panel.world import GPU, HTMX, LIST, Page, Panel
+
+POD = ObservedPod("uid", "pod", "gpuyard", "job", "gpu-1", "Running")
+
+
+async def page_of(panel: Panel, path: str) -> Page:
+    async with panel.browser() as browser:
+        answer = await browser.get(path)
+    assert answer.status_code == 200
+    return Page.of(answer.text)
+
+
+async def test_a_non_zero_exit_is_unmistakable_although_it_completed(panel: Panel):
+    workload = await panel.ended(await panel.running(await panel.workload()), 3)
+    for path in (LIST, f"{LIST}/{workload.id}"):
+        page = await page_of(panel, path)
+        assert page.all("span", **{"class": "badge badge-nonzero"})
+        assert "completed · exit 3" in page.text
+    assert "ended by itself with exit code 3" in page.text
+
+
+async def test_a_success_looks_like_one(panel: Panel):
+    workload = await panel.ended(await panel.running(await panel.workload()), 0)
+    page = await page_of(panel, f"{LIST}/{workload.id}")
+    assert page.all("span", **{"class": "badge badge-completed"})
+    assert "exit code 0" in page.text
+    assert "not that it succeeded" not in page.text
+
+
+async def test_it_tells_clocks_server_gpus_attempts_and_events(panel: Panel):
+    workload = await panel.workload(spec={"project_id": panel.projects["vision"].id, "timeout_seconds": 90})
+    panel.clock.advance(20)
+    workload = await panel.running(workload)
+    panel.clock.advance(30)
+    page = await page_of(panel, f"{LIST}/{workload.id}")
+    assert "Queue 20 s no limit" in page.text
+    assert "Start 0 s limit 30 min" in page.text
+    assert "Run 30 s limit 1 min 30 s, reached at 12:01 UTC" in page.text
+    assert page.all("code", title=GPU)
+    assert "GPU-5ad5c1e0" in page.text
+    assert {"attempt-1", f"cancel-{workload.id}", "log", "live"} <= set(page.ids)
+    assert "Vision" in page.text
+    assert "submitted waits for GPUs" in page.text
+    assert "started executing on gpu-1" in page.text
+
+
+async def test_a_waiting_one_has_one_clock(panel: Panel):
+    workload = await panel.workload()
+    page = await page_of(panel, f"{LIST}/{workload.id}")
+    assert "Start – limit" in page.text
+    assert "Run – limit" in page.text
+
+
+async def log_of(panel: Panel, workload_id: object, **headers: str) -> str:
+    async with panel.browser() as browser:
+        return (await browser.get(f"{LIST}/{workload_id}/log", **HTMX, **headers)).text
+
+
+async def test_the_log_is_text_without_what_terminals_obey(panel: Panel):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod, panel.port.log = POD, b"\x1b[31mred\x1b[0m <script>\r\n\x1b]0;title\x07ok\xff\x08\n"
+    page = Page.of(await log_of(panel, workload.id))
+    assert not page.all("script")
+    assert "red <script> ok" in page.text
+    assert "\x1b" not in page.text
+    assert "\ufffd" in page.text
+    assert (await page_of(panel, f"{LIST}/{workload.id}")).text.count("red <script>") == 1
+
+
+async def test_a_long_log_shows_its_end(panel: Panel):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod, panel.port.log = POD, b"".join(b"line %d\n" % i for i in range(20_000))
+    text = await log_of(panel, workload.id)
+    assert "there is more before" in text
+    assert "line 19999" in text
+    assert len(text) < log_reader.MOST_BYTES + 2000
+
+
+async def test_while_it_runs_the_log_is_asked_for_again_but_not_sent_again(panel: Panel):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod, panel.port.log = POD, b"one\n"
+    async with panel.browser() as browser:
+        [follow] = Page.of((await browser.get(f"{LIST}/{workload.id}/log")).text).all("div", id="follow")
+        assert (await browser.get(follow["hx-get"])).status_code == 204
+        panel.port.log += b"two\n"
+        assert "two" in (await browser.get(follow["hx-get"])).text
+        await panel.ended(workload)
+        last = await browser.get(follow["hx-get"])
+    assert (last.status_code, "follow" in Page.of(last.text).ids) == (200, False)
+
+
+WHY_NONE = [
+    pytest.param({}, None, log_reader.NOT_STARTED, id="waits"),
+    pytest.param(
+        {"attempt": 1, "phase": Phase.INITIALIZING}, RefusedError(400, "BadRequest", "x"), "no log yet", id="starts"
+    ),
+    pytest.param({"attempt": 1, "phase": Phase.CREATING}, None, log_reader.NOT_STARTED, id="no-pod-yet"),
+    pytest.param(
+        {"attempt": 1, "phase": Phase.INITIALIZING}, UnavailableError("no answer"), "not available", id="down"
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "words"), WHY_NONE)
+async def test_why_there_is_no_log(panel: Panel, changes: dict[str, object], error: Exception | None, words: str):
+    workload = await panel.workload()
+    if changes:
+        workload = await panel.change(workload, reason=Reason.STARTING, **changes)
+    panel.port.error = error  # type: ignore[assignment]
+    assert words in await log_of(panel, workload.id)
+
+
+async def test_a_removed_job_took_its_log_along(panel: Panel):
+    workload = await panel.ended(await panel.running(await panel.workload()))
+    assert log_reader.REMOVED in await log_of(panel, workload.id)
+    panel.port.pod, panel.port.error = POD, RefusedError(404, "NotFound", "pod not found")
+    assert log_reader.REMOVED in await log_of(panel, workload.id)
+
+
+async def test_what_never_started_has_no_log(panel: Panel):
+    failed = {"status": Status.FAILED, "phase": Phase.FAILED, "reason": Reason.IMAGE_PULL_FAILED, "attempt": 1}
+    workload = await panel.change(await panel.workload(), **{**failed, "phase": Phase.FAILED})
+    assert log_reader.NEVER_STARTED in await log_of(panel, workload.id)
+
+
+async def test_an_empty_log_is_said_to_be_empty(panel: Panel):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod = POD
+    assert log_reader.EMPTY in await log_of(panel, workload.id)
+    workload = await panel.ended(workload)
+    assert log_reader.WROTE_NOTHING in await log_of(panel, workload.id)
