@@ -41,10 +41,14 @@ class RowNews:
     _projects: dict[UUID, Project] = field(default_factory=dict)
 
     async def look(self) -> tuple[list[str], bool]:
-        """Messages, and whether there is more to tell at once."""
+        """Messages, and whether there is more to tell at once.
+
+        Details are read first: what comes into being meanwhile is then told by its event, as a new row.
+        """
+        live = await self.listing.live_part(self.organization_id)
         events = await reads.events_after(self.organization_id, self.cursor, _BATCH)
         moved = await reads.workloads_by_id(list({event.workload_id for event in events}))
-        others = [w for w in await self.listing.live_part(self.organization_id) if w.id not in moved]
+        others = [w for w in live if w.id not in moved]
         await self._learn_projects([*moved.values(), *others])
         self.cursor = events[-1].sequence if events else self.cursor
         message = self._message(events, moved, others)

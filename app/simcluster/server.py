@@ -23,6 +23,7 @@ from app.simcluster.meta import Clock
 from app.simcluster.settings import Settings
 
 CLOSE_SECONDS = 1
+STOP_SECONDS = 3  # past this nobody is waited for
 FAREWELL_SECONDS = 0.3
 BACKLOG = 1024
 
@@ -98,9 +99,10 @@ async def running(
         yield Running(url, home.token, home.kubeconfig, home.ca_pem, context)
     finally:
         server.should_exit = True
-        await asyncio.wait({serving})
-        engine.cancel()
-        await asyncio.wait({engine})
+        await asyncio.wait({serving}, timeout=STOP_SECONDS)
+        for task in (serving, engine):  # a peer in the middle of a TLS handshake would hold up the server for ever
+            task.cancel()
+        await asyncio.wait({serving, engine}, timeout=STOP_SECONDS)
         listener.close()
         journal.close()
         home.close()

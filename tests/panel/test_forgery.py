@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.panel.world import LIST, HTMX, Panel, location, written
+from tests.panel.world import HTMX, LIST, Panel, location, written
 
 SAME_ORIGIN = {"sec-fetch-site": "same-origin"}
 OWN = [

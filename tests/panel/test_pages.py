@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
 from uuid import UUID
 
 import pytest
 
+from app.domain.observed import ObservedNode
 from app.store import people
 from tests.panel.world import HTMX, LIST, Page, Panel, location, row_ids
 
@@ -168,7 +170,7 @@ async def test_an_unknown_page_is_a_page(panel: Panel):
 
 
 async def test_a_failure_is_a_page_with_a_number_and_without_details(panel: Panel):
-    panel.background.projection._nodes["x"] = None  # type: ignore[assignment] — a defect of ours
+    panel.background.projection._nodes["x"] = cast("ObservedNode", None)  # a defect of ours
     async with panel.browser() as browser:
         answer = await browser.get(SERVERS)
     assert answer.status_code == 500

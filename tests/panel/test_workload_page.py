@@ -57,8 +57,9 @@ async def test_it_tells_clocks_server_gpus_attempts_and_events(panel: Panel):
 async def test_a_waiting_one_has_one_clock(panel: Panel):
     workload = await panel.workload()
     page = await page_of(panel, f"{LIST}/{workload.id}")
-    assert "Start – limit" in page.text
-    assert "Run – limit" in page.text
+    assert "Queue 0 s no limit" in page.text
+    for clock in ("Start", "Run"):
+        assert f"{clock} \u2013 limit" in page.text
 
 
 async def log_of(panel: Panel, workload_id: object, **headers: str) -> str:
