@@ -42,11 +42,6 @@ async def end_session(secret_hash: str) -> bool:
     return await SessionRow.filter(secret_hash=secret_hash).delete() == 1
 
 
-async def end_sessions_of(user_id: UUID) -> int:
-    """Every session of a person, on every machine."""
-    return await SessionRow.filter(user_id=user_id).delete()
-
-
 async def drop_sessions(*, expired_at: datetime, unseen_since: datetime) -> int:
     """Forget what is over by time anyway, so that the table stays small."""
     expired = await SessionRow.filter(expires_at__lte=expired_at).delete()

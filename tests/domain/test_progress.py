@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -193,7 +194,7 @@ def test_a_pull_longer_than_the_start_limit_leaves_nothing_to_lower() -> None:
 ENDED = STARTED + 100
 
 
-def an_ended_container(**changes: object) -> ObservedPod:
+def an_ended_container(**changes: Any) -> ObservedPod:
     ended = Terminated(143, "Error", "", at(STARTED), at(ENDED))
     return replace(a_running_pod(), running_since=None, terminated=ended, **changes)
 

@@ -24,7 +24,8 @@ CANCEL = "mutation($id: UUID!) { cancelWorkload(input: {id: $id}) { workload { %
 WORKLOAD = "query($org: String!, $id: UUID!) { organization(slug: $org) { workload(id: $id) { %s } } }"
 FIELDS = """
   id jobName name status phase reason message succeeded exitCode signal imageReference server gpus
-  createdAt startedAt completedAt attempts { number jobName server exitCode reason } events { type status phase message }
+  createdAt startedAt completedAt
+  attempts { number jobName server exitCode reason } events { type status phase message }
 """
 EVENTS = """
 subscription($org: String!, $after: String) {
@@ -49,7 +50,9 @@ class Product:
         self.ready_file.unlink(missing_ok=True)
         command = ["demo", "--port", "0", "--data", str(self.data), "--ready-file", str(self.ready_file)]
         with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
-            self._process = subprocess.Popen([sys.executable, "-m", "app", *command], stdout=log, stderr=log)
+            self._process = subprocess.Popen(  # noqa: ASYNC220 — a moment, and nobody else is waiting
+                [sys.executable, "-m", "app", *command], stdout=log, stderr=log
+            )
         async with asyncio.timeout(START_SECONDS):
             while not self.ready_file.exists():
                 assert self._process.poll() is None, self.log()
@@ -82,9 +85,11 @@ class Product:
             except ProcessLookupError:
                 return
 
-    async def ask(self, query: str, variables: dict[str, Any] | None = None, *, token: str = "token") -> dict[str, Any]:
+    async def ask(
+        self, query: str, variables: dict[str, Any] | None = None, *, credential: str = "token"
+    ) -> dict[str, Any]:
         """The whole answer, errors included."""
-        headers = {"authorization": f"Bearer {self.facts[token]}"}
+        headers = {"authorization": f"Bearer {self.facts[credential]}"}
         async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
             body = {"query": query, "variables": variables or {}}
             answer: dict[str, Any] = (await client.post(self.facts["graphql"], json=body, headers=headers)).json()
@@ -120,12 +125,12 @@ class Product:
 
     @asynccontextmanager
     async def events(
-        self, after: str | None = None, token: str = "token"
+        self, after: str | None = None, credential: str = "token"
     ) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
         """The organization's events over graphql-transport-ws."""
         protocol = Subprotocol("graphql-transport-ws")
         async with connect(self.facts["ws"], subprotocols=[protocol], proxy=None) as socket:
-            payload = {"authorization": f"Bearer {self.facts[token]}"}
+            payload = {"authorization": f"Bearer {self.facts[credential]}"}
             await socket.send(json.dumps({"type": "connection_init", "payload": payload}))
             assert json.loads(await socket.recv())["type"] == "connection_ack"
             subscribe = {"query": EVENTS, "variables": {"org": "demo", "after": after}}

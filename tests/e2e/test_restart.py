@@ -16,7 +16,7 @@ KILLS = 5
 
 async def test_kill_and_restart_loses_nothing_and_starts_nothing_twice(fresh_product: Product):
     await fresh_product.start()
-    chance, submitted = random.Random(7), []
+    chance, submitted = random.Random(7), []  # noqa: S311 — the same moments at every run
     for round_ in range(KILLS):
         submitted += [await submit_or_be_killed(fresh_product, f"key-{round_}-{i}") for i in range(WORKLOADS)]
         await asyncio.sleep(chance.uniform(0.0, 0.8))
@@ -31,7 +31,7 @@ async def test_kill_and_restart_loses_nothing_and_starts_nothing_twice(fresh_pro
 
 async def submit_or_be_killed(product: Product, key: str) -> dict[str, Any]:
     """With an idempotency key a submission may be repeated without fear."""
-    wanted = {"envVars": {"SIM_SECONDS": 0.7, "SIM_EXIT_CODE": 4}, "idempotencyKey": key}
+    wanted: dict[str, Any] = {"envVars": {"SIM_SECONDS": 0.7, "SIM_EXIT_CODE": 4}, "idempotencyKey": key}
     try:
         return await product.submit(**wanted)
     except httpx2.TransportError:
