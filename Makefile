@@ -9,7 +9,7 @@ BENCHES := $(wildcard bench/[a-z]*.py)
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo format check lint types imports house test postgres bench lock sdl lifecycle-doc clean
+.PHONY: help setup demo format check lint types imports house test postgres chromium bench lock screenshots sdl lifecycle-doc clean
 
 ##@ Use
 help: ## show this list
@@ -42,11 +42,14 @@ imports: setup ## the layers of docs/architecture.md, held by import-linter
 house: setup ## the house rules: sizes, clocks, docs, printed schema, third-party files
 	$(BIN)/pytest tests/house -q
 
-test: setup postgres ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
+test: setup postgres chromium ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
 	$(BIN)/pytest $(T) -n $(WORKERS) $(ARGS)
 
 postgres: setup
 	@$(BIN)/python -m tests.postgres
+
+chromium: setup
+	@$(BIN)/python -m tests.browser.chromium
 
 bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement.py runs one
 	@for file in $(or $(B),$(BENCHES)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
@@ -55,6 +58,9 @@ bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement
 sdl: setup ## print the schema to graphql/schema.graphql
 	$(BIN)/python -m app.graphql.print_sdl > graphql/schema.graphql.new
 	mv graphql/schema.graphql.new graphql/schema.graphql
+
+screenshots: setup ## take the pictures in docs/images from a demo of its own
+	$(BIN)/python scripts/screenshots.py
 
 lifecycle-doc: setup ## print docs/lifecycle.md from the transition table
 	$(BIN)/python -m app.domain.lifecycle_doc > docs/lifecycle.md.new

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -71,13 +72,14 @@ class Bus:
         for signal in self._tails.get(organization_id, ()):
             signal.set()
 
-    def follow_events(self, organization_id: UUID) -> Signal:
-        """A signal that is set at every new event of the organization, until `unfollow_events`."""
+    @contextmanager
+    def following(self, organization_id: UUID) -> Generator[Signal, None, None]:
+        """A signal that is set at every new event of the organization."""
         signal = Signal()
         self._tails[organization_id].add(signal)
-        return signal
-
-    def unfollow_events(self, organization_id: UUID, signal: Signal) -> None:
-        self._tails[organization_id].discard(signal)
-        if not self._tails[organization_id]:
-            del self._tails[organization_id]
+        try:
+            yield signal
+        finally:
+            self._tails[organization_id].discard(signal)
+            if not self._tails[organization_id]:
+                del self._tails[organization_id]

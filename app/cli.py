@@ -23,7 +23,7 @@ from app.domain.errors import DomainError
 from app.domain.people import Role, Scope
 from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
-from app.telemetry import LogFormat, configure_logging
+from app.telemetry import LogFormat, LogLevel, configure_logging
 
 app = typer.Typer(no_args_is_help=True, help="GPU batch jobs on your own servers.", pretty_exceptions_enable=False)
 admin = typer.Typer(no_args_is_help=True, help="Set up an installation; works on the database of GPUYARD_DATABASE_URL.")
@@ -80,7 +80,7 @@ def demo(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     data: Annotated[Path, typer.Option(help="Folder for the database and the simulated cluster.")] = Path("data"),
     ready_file: Annotated[Path | None, typer.Option(help="Write address and secrets there as JSON.")] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    log_level: Annotated[LogLevel, typer.Option(help="The least that is logged.")] = "warning",
 ) -> None:
     """Run everything on this machine with a simulated cluster."""
     configure_logging("console", log_level)

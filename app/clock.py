@@ -1,4 +1,4 @@
-"""The one place that reads a clock. Decisions take `now` as a parameter."""
+"""The one clock of decisions, which take `now` as a parameter."""
 
 from __future__ import annotations
 

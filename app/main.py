@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 
@@ -25,6 +26,8 @@ from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.store.database import opened
 from app.web import build_web
+
+_log = structlog.get_logger(__name__)
 
 _SHUTDOWN_SECONDS = 3
 
@@ -59,8 +62,8 @@ async def closing_port(settings: Settings) -> AsyncIterator[KubernetesPort]:
 
 
 @asynccontextmanager
-async def running(settings: Settings, clock: Clock) -> AsyncIterator[Application]:
-    """The database open and migrated, the loops at work; all ended at the end.
+async def running(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Application, asyncio.Task[None]]]:
+    """The database open and migrated, the loops at work in the task; all ended at the end.
 
     What serves requests must be started inside: its tasks inherit the open database from this context.
     """
@@ -68,10 +71,20 @@ async def running(settings: Settings, clock: Clock) -> AsyncIterator[Application
         application = build(settings, clock, port)
         loops = asyncio.create_task(application.background.run(), name="background")
         try:
-            yield application
+            yield application, loops
         finally:
             loops.cancel()
-            await asyncio.gather(loops, return_exceptions=True)
+            await _ended(loops)
+
+
+async def _ended(loops: asyncio.Task[None]) -> None:
+    """Wait for the loops; that they were cancelled is as it should be, anything else is a defect to be told."""
+    try:
+        await loops
+    except asyncio.CancelledError:
+        return
+    except Exception as error:  # noqa: BLE001 — the process ends; nobody else would hear of it
+        _log.error("the background has ended by itself", exc_info=error)
 
 
 async def serve(settings: Settings, announce: Callable[[str], None], *, once_ready: bool = False) -> None:
@@ -80,7 +93,7 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
     With `once_ready` it is told only when the cluster's servers are on record too, so that a first submission works.
     """
     listener = _listen(settings.host, settings.port)
-    async with running(settings, SystemClock()) as application:
+    async with running(settings, SystemClock()) as (application, loops):
         config = uvicorn.Config(
             application.web,
             log_config=None,
@@ -98,7 +111,9 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
                 await application.background.servers_recorded.wait()
             announce(_address(settings.host, listener))
 
-        await _Server(config, tell, application.streams).serve(sockets=[listener])
+        server = _Server(config, tell, application.streams)
+        loops.add_done_callback(server.stop)  # without its loops the process would only pretend to work
+        await server.serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
@@ -111,6 +126,9 @@ class _Server(uvicorn.Server):
         self._tell = tell
         self._streams = streams
         self._telling: asyncio.Task[None] | None = None
+
+    def stop(self, _: object) -> None:
+        self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

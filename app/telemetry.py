@@ -10,9 +10,10 @@ import stamina
 import structlog
 
 LogFormat = Literal["console", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
-def configure_logging(log_format: LogFormat, level: str) -> None:
+def configure_logging(log_format: LogFormat, level: LogLevel) -> None:
     """Set up structlog, and the standard library's loggers of the packages we use."""
     number = logging.getLevelNamesMapping()[level.upper()]
     renderer: structlog.typing.Processor = (

@@ -43,10 +43,10 @@ class HealthPage:
         }
         loops = {
             loop.name: {"age": self._age(loop.health.last_pass), "error": loop.health.last_error or None}
-            for loop in (self.background.jobs, self.background.schedule, self.background.nodes, self.background.resync)
+            for loop in self.background.loops
         }
         is_watching = self.background.projection.synced and not any(w["failures"] for w in watches.values())
-        is_ready = is_watching and not self.background.missing
+        is_ready = is_watching and not self.background.missing and not self.background.has_ended
         status = "ok" if is_ready else "not ready"
         body = {"status": status, "missing": self.background.missing, "watches": watches, "loops": loops}
         return JSONResponse(body, 200 if is_ready else 503)

@@ -24,6 +24,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx2
@@ -192,12 +193,13 @@ async def create_directly(port: KubernetesPort, jobs: int) -> None:
 async def create_officially(running: Running, jobs: int) -> None:
     """As anybody would who has the official client: its typed method, the same manifests."""
     configuration = Configuration()
-    await load_kube_config(str(running.kubeconfig), client_configuration=configuration)
+    await load_kube_config(str(running.kubeconfig), client_configuration=configuration)  # type: ignore[no-untyped-call]
     async with ApiClient(configuration) as api:
         batch = BatchV1Api(api)
 
         async def create(number: int) -> None:
-            await batch.create_namespaced_job(NAMESPACE, build_job(spec_of(number), ManifestSettings()))
+            manifest: Any = build_job(spec_of(number), ManifestSettings())
+            await batch.create_namespaced_job(NAMESPACE, manifest)
 
         await in_parallel(jobs, create)
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 import strawberry
 
+from app.auth import TRUSTED_SECONDS
 from app.auth.bearer import authenticate
 from app.commands.context import CommandContext
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
 from app.reconcile.board import Board
-
-TRUSTED_SECONDS = 5.0  # how long a revoked token, or a role taken away, may go unnoticed on an open WebSocket
 
 
 @dataclass(frozen=True)

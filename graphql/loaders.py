@@ -15,6 +15,7 @@ from app.store import people, reads
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+P = TypeVar("P", Attempt, Event)  # part of a workload
 
 
 def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[list[K]], Awaitable[list[V | None]]]:
@@ -25,18 +26,14 @@ def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[
     return load
 
 
-async def _attempts(ids: list[UUID]) -> list[list[Attempt]]:
-    groups: dict[UUID, list[Attempt]] = defaultdict(list)
-    for attempt in await reads.attempts_of(ids):
-        groups[attempt.workload_id].append(attempt)
-    return [groups[i] for i in ids]
+def _grouped(read: Callable[[list[UUID]], Awaitable[list[P]]]) -> Callable[[list[UUID]], Awaitable[list[list[P]]]]:
+    async def load(ids: list[UUID]) -> list[list[P]]:
+        groups: dict[UUID, list[P]] = defaultdict(list)
+        for part in await read(ids):
+            groups[part.workload_id].append(part)
+        return [groups[i] for i in ids]
 
-
-async def _events(ids: list[UUID]) -> list[list[Event]]:
-    groups: dict[UUID, list[Event]] = defaultdict(list)
-    for event in await reads.events_of(ids):
-        groups[event.workload_id].append(event)
-    return [groups[i] for i in ids]
+    return load
 
 
 class Loaders:
@@ -45,5 +42,5 @@ class Loaders:
     def __init__(self) -> None:
         self.workloads: DataLoader[UUID, Workload | None] = DataLoader(_in_order(reads.workloads_by_id), cache=False)
         self.projects: DataLoader[UUID, Project | None] = DataLoader(_in_order(people.projects_by_id), cache=False)
-        self.attempts: DataLoader[UUID, list[Attempt]] = DataLoader(_attempts, cache=False)
-        self.events: DataLoader[UUID, list[Event]] = DataLoader(_events, cache=False)
+        self.attempts: DataLoader[UUID, list[Attempt]] = DataLoader(_grouped(reads.attempts_of), cache=False)
+        self.events: DataLoader[UUID, list[Event]] = DataLoader(_grouped(reads.events_of), cache=False)

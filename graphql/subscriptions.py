@@ -7,9 +7,10 @@ from typing import Annotated
 
 import strawberry
 
+from app.auth import TRUSTED_SECONDS
 from app.commands.context import open_gpu_workloads
 from app.domain.people import Organization, Permission
-from app.graphql.context import TRUSTED_SECONDS, Info
+from app.graphql.context import Info
 from app.graphql.cursors import parse_event_cursor
 from app.graphql.nodes.workload import WorkloadEvent
 from app.store import reads
@@ -32,8 +33,8 @@ class Subscription:
         found = await _open(info, organization)
         sequence = await reads.last_event_sequence(found.id) if after is None else parse_event_cursor(after)
         bus, clock = info.context.services.commands.bus, info.context.services.commands.clock
-        signal, checked_at = bus.follow_events(found.id), clock.monotonic()
-        try:
+        checked_at = clock.monotonic()
+        with bus.following(found.id) as signal:
             while True:
                 if clock.monotonic() - checked_at >= TRUSTED_SECONDS:
                     await _open(info, organization)
@@ -44,8 +45,6 @@ class Subscription:
                     yield WorkloadEvent.from_domain(event)
                 if len(events) < _BATCH:
                     await signal.wait(_LOOK_AGAIN_SECONDS)
-        finally:
-            bus.unfollow_events(found.id, signal)
 
 
 async def _open(info: Info, slug: str) -> Organization:

@@ -1,8 +1,9 @@
 """Set up a checkout: virtual environment, locked packages, the project itself, the panel's third-party files.
 
 `make setup` runs it with any Python of at least 3.11; it needs nothing but the standard library. Each step keeps a
-stamp, the hash of what it was made from, so a second run does nothing. No registry is named here or in the lock files:
-pip and npm use the ones they are configured with, and the locked hashes say what they may bring.
+stamp, the hash of what it was made from, so a second run does nothing. Steps may be named as arguments: the service's
+image needs only `environment front-end`. No registry is named here or in the lock files: pip and npm use the ones they
+are configured with, and the locked hashes say what they may bring.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def main() -> None:
     if sys.version_info < OLDEST_PYTHON:
         _stop("GPUYard needs Python 3.11 or newer; name one with: make setup PYTHON=python3.12")
     try:
-        for step in steps():
+        for step in chosen(steps(), sys.argv[1:]):
             step.run()
     except subprocess.CalledProcessError as error:
         _stop(
@@ -67,15 +68,24 @@ def main() -> None:
 
 
 def steps() -> list[Step]:
-    vendored = [VENDOR / name for name in _vendor_list()]
+    axe = MODULES / "axe-core" / "axe.min.js"  # which the browser tests read there; it is not served
+    fetched = [*(VENDOR / name for name in _vendor_list()), axe]
     lock = ROOT / "requirements.lock"
     front_end = [ROOT / "package.json", ROOT / "package-lock.json"]
     return [
         Step("environment", [], [PYTHON], create_environment),
         Step("packages", [lock], [ENVIRONMENT / "bin" / "pytest"], install_packages),
         Step("project", [ROOT / "pyproject.toml", lock], [ENVIRONMENT / "bin" / "gpuyard"], install_project),
-        Step("front-end", front_end, vendored, install_front_end),
+        Step("front-end", front_end, fetched, install_front_end),
     ]
+
+
+def chosen(all_steps: list[Step], names: Sequence[str]) -> list[Step]:
+    """Those of the given names, in their order; all of them without names."""
+    known = [step.name for step in all_steps]
+    if unknown := [name for name in names if name not in known]:
+        _stop(f"setup: there is no step {', '.join(unknown)}; the steps are {', '.join(known)}")
+    return [step for step in all_steps if not names or step.name in names]
 
 
 def create_environment() -> None:
@@ -109,7 +119,7 @@ def install_project() -> None:
 
 
 def install_front_end() -> None:
-    _run([*_npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+    _run([*_npm(), "ci", "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund"])
     versions = _installed_versions()
     shutil.rmtree(VENDOR, ignore_errors=True)
     VENDOR.mkdir(parents=True)

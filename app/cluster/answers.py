@@ -14,6 +14,7 @@ import aiohttp
 import orjson
 
 from app.cluster.port import ClusterError, ConflictError, GoneError, RefusedError, UnavailableError
+from app.domain.wording import clip
 
 MAX_MESSAGE = 500
 MAX_RETRY_AFTER = 300.0
@@ -62,16 +63,11 @@ def transport_errors() -> Generator[None, None, None]:
         raise UnavailableError("the cluster's API did not answer in time") from None
     except (aiohttp.ClientError, OSError) as error:
         words = str(error) or type(error).__name__
-        raise UnavailableError(f"the cluster's API can't be reached: {_cut(words)}") from error
+        raise UnavailableError(f"the cluster's API can't be reached: {clip(words, MAX_MESSAGE)}") from error
 
 
 def _worded(code: int, reason: str, message: str) -> str:
-    return _cut(": ".join(part for part in (f"{code} {reason}".strip(), message) if part))
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+    return clip(": ".join(part for part in (f"{code} {reason}".strip(), message) if part), MAX_MESSAGE)
 
 
 def _retry_after(status: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Backoff:
-    """Full jitter, so that the watches of every replica don't come back together after an outage."""
+    """Half of each wait is jitter, so that the watches of every replica don't come back together after an outage."""
 
     first: float = 0.5
     longest: float = 30.0

@@ -13,6 +13,7 @@ from typing import Any
 from app.cluster import labels
 from app.cluster.port import JobSpec
 from app.domain.quantity import format_cpu, format_memory
+from app.placement.snapshot import TOLERATED
 
 Manifest = dict[str, Any]
 
@@ -21,7 +22,7 @@ Manifest = dict[str, Any]
 BACKSTOP_SECONDS = 3600
 
 # Only what says "for GPU work". Tolerating node.kubernetes.io/unschedulable would defeat a cordon.
-_TOLERATIONS = ({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},)
+_TOLERATIONS = tuple({"key": key, "operator": "Exists", "effect": effect} for key, effect in sorted(TOLERATED))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from app.cluster import labels
-from app.cluster.fields import Json, MalformedError, amount, condition, mapping, moment, needed, objects, text
+from app.cluster.fields import Json, MalformedError, amount, condition, mapping, needed, objects, text
 from app.cluster.pod_observer import pod_of
 from app.cluster.port import Kind, Observed
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod, Taint
@@ -125,5 +125,4 @@ def _job(raw: Json) -> ObservedJob:
         is_complete=bool(condition(status, "Complete") or condition(status, "SuccessCriteriaMet")),
         failure=text(failed, "reason"),
         failure_message=text(failed, "message"),
-        created_at=moment(metadata, "creationTimestamp"),
     )

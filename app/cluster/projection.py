@@ -43,11 +43,6 @@ class WatchHealth:
     skipped: int = 0  # objects that could not be understood
 
 
-def holds_capacity(pod: ObservedPod) -> bool:
-    """By phase alone, as the scheduler counts: a pod that is being deleted still holds what it has."""
-    return bool(pod.node) and pod.phase not in ("Succeeded", "Failed")
-
-
 def choose_pod(pods: Iterable[ObservedPod]) -> ObservedPod | None:
     """Of an attempt's pods the one that counts, in whatever order they come: one that isn't over, else the newest."""
     return max(pods, key=lambda pod: (not pod.is_over, pod.pod_started_at or _LONG_AGO, pod.uid), default=None)
@@ -84,10 +79,6 @@ class Projection:
     def bound_pods(self) -> Iterable[ObservedPod]:
         """Every pod that holds capacity of a node, ours or not."""
         return self._bound.values()
-
-    def our_pods(self) -> Iterable[ObservedPod]:
-        """Every pod of our Jobs, ended ones included."""
-        return (self._pods[uid] for uids in self._pods_of_job.values() for uid in uids)
 
     def our_jobs(self) -> Iterable[ObservedJob]:
         return self._jobs.values()
@@ -174,7 +165,7 @@ class Projection:
         if known == pod:
             return
         self._forget_pod(pod.uid)
-        holds, ours = holds_capacity(pod), self._is_ours(pod)
+        holds, ours = pod.holds_capacity, self._is_ours(pod)
         if holds or ours:
             self._pods[pod.uid] = pod
         if holds:
@@ -212,6 +203,6 @@ def _key(item: Observed) -> str:
 
 def _footprint(pod: ObservedPod | None) -> tuple[object, ...] | None:
     """What the pod takes of which node; None where it takes nothing."""
-    if pod is None or not holds_capacity(pod):
+    if pod is None or not pod.holds_capacity:
         return None
     return pod.node, pod.gpu_requests, pod.cpu_millis, pod.memory_bytes

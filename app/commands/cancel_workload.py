@@ -7,7 +7,7 @@ from uuid import UUID
 from app.commands.context import CommandContext, noting_refusals, open_gpu_workloads
 from app.domain.errors import ConflictError, NotFoundError
 from app.domain.lifecycle import request_cancel
-from app.domain.people import Permission, Principal
+from app.domain.people import Permission, Principal, unknown_workload
 from app.domain.workload import Workload
 from app.store import people, reads
 from app.store.writes import Change, apply_changes
@@ -20,11 +20,11 @@ async def cancel_workload(context: CommandContext, principal: Principal, workloa
     slug = await _organization_of(workload_id)
     async with noting_refusals(context, principal, "cancel_workload", slug, str(workload_id)):
         if not slug:
-            raise _unknown(workload_id)
+            raise unknown_workload(workload_id)
         try:
             await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
         except NotFoundError:
-            raise _unknown(workload_id) from None
+            raise unknown_workload(workload_id) from None
         return await _cancel(context, principal, workload_id)
 
 
@@ -33,7 +33,7 @@ async def _cancel(context: CommandContext, principal: Principal, workload_id: UU
     for _ in range(_TRIES):
         workload = await reads.load_workload(workload_id)
         if workload is None:
-            raise _unknown(workload_id)
+            raise unknown_workload(workload_id)
         if workload.status.is_terminal:
             raise ConflictError(f"workload {workload_id} has ended already: {workload.status}, {workload.message}")
         now = context.clock.now()
@@ -51,7 +51,3 @@ async def _organization_of(workload_id: UUID) -> str:
         return ""
     found = await people.organizations_by_id([workload.organization_id])
     return found[workload.organization_id].slug
-
-
-def _unknown(workload_id: UUID) -> NotFoundError:
-    return NotFoundError(f"there is no workload {workload_id} that you may see")

@@ -71,6 +71,6 @@ async def noting_refusals(
             organization=slug if SLUG.fullmatch(slug) else ascii(slug),
             outcome=error.code,
             target=target,
-            detail=error.message.replace("\0", "\ufffd"),  # PostgreSQL's text holds none
+            detail=error.message,
         )
         raise

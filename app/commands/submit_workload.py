@@ -10,21 +10,17 @@ from app.domain import wording
 from app.domain.errors import ConflictError, InvalidInputError
 from app.domain.people import Permission, Principal
 from app.domain.submission import Draft, check_fits_largest, check_submission, fingerprint
-from app.domain.workload import Submission, Workload, job_name
+from app.domain.workload import Submission, Workload
 from app.store import people, reads
 from app.store.writes import IdempotencyKeyTakenError, insert_workload
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """`is_new` is False where an idempotency key led to an earlier submission. `job_name` is its first Job's."""
+    """`is_new` is False where an idempotency key led to an earlier submission."""
 
     workload: Workload
     is_new: bool
-
-    @property
-    def job_name(self) -> str:
-        return job_name(self.workload.id, max(1, self.workload.attempt))
 
 
 async def submit_workload(context: CommandContext, principal: Principal, slug: str, draft: Draft) -> Submitted:

@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +38,15 @@ async def ensure_cluster(folder: Path) -> SimulatedCluster:
     if running := await _answering(ready_file):
         return running
     process = _start(folder, ready_file)
-    async with asyncio.timeout(_START_SECONDS):
-        while True:
-            if cluster := await _answering(ready_file):
-                return cluster
-            if process.poll() is not None:
-                raise ClusterDidNotStartError(_last_words(folder))
-            await asyncio.sleep(0.05)
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            while process.poll() is None:
+                if cluster := await _answering(ready_file):
+                    return cluster
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        process.terminate()
+    raise ClusterDidNotStartError(_last_words(folder))
 
 
 def _start(folder: Path, ready_file: Path) -> subprocess.Popen[bytes]:
@@ -87,7 +90,8 @@ async def stop_cluster(cluster: SimulatedCluster) -> None:
     except ProcessLookupError:
         return
     except TimeoutError:
-        os.kill(cluster.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(cluster.pid, signal.SIGKILL)
 
 
 def _reap(pid: int) -> None:

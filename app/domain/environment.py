@@ -6,10 +6,10 @@ Values reach the container byte for byte; escaping for Kubernetes is the manifes
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 from app.domain.errors import InvalidInputError, Problem
+from app.domain.shell_words import split_words
 
 # Narrower than Kubernetes 1.34+ allows, and valid on every version and in every shell.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -93,10 +93,7 @@ def parse_environment(text: str, field: str = "envVars") -> tuple[tuple[str, str
 
     Raises InvalidInputError for a word without `=` or an open quote.
     """
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise InvalidInputError.of(field, f"the variables can't be read: {str(error).lower()}") from None
+    words = split_words(field, text, subject="the variables")
     wrong = [w for w in words if "=" not in w]
     if wrong:
         raise InvalidInputError.of(

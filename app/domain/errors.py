@@ -6,7 +6,7 @@ DomainError
 ├── ForbiddenError           known, but may not
 ├── NotFoundError            no such thing, or not yours: the two are not told apart
 ├── ConflictError            the thing's present state does not allow it
-└── PreconditionFailedError  the organization is not set up for it; `precondition` is a code that the panel words
+└── PreconditionFailedError  the organization is not set up for it; `precondition` names what is missing
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ def note_obstacle(workload: Workload, words: str) -> Workload:
     """The workload with the reason why its Job is not there yet: the cluster, or how GPUYard is set up on it."""
     if workload.phase is not Phase.CREATING:
         return workload
-    return replace(workload, reason=Reason.CLUSTER_REFUSED, message=wording.not_created_yet(words))
+    return replace(workload, reason=Reason.JOB_NOT_CREATED, message=wording.not_created_yet(words))
 
 
 def refuse(workload: Workload, attempt: Attempt, words: str, now: datetime, policy: Policy) -> Decision:

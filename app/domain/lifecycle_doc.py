@@ -85,8 +85,8 @@ def _clocks() -> str:
 
 
 def _reasons() -> str:
-    rows = [(f"`{r}`", "yes" if r.is_infrastructure else "") for r in Reason]
-    return "## Reasons\n\n" + _table(("reason", "another server may be tried"), rows)
+    rows = [(f"`{r}`", r.meaning, "yes" if r.is_infrastructure else "") for r in Reason]
+    return "## Reasons\n\n" + _table(("reason", "meaning", "another server may be tried"), rows)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,11 @@ class ObservedPod:
         """By phase: a pod whose container has ended may be called Running yet, its reason still to come."""
         return self.phase in ("Succeeded", "Failed")
 
+    @property
+    def holds_capacity(self) -> bool:
+        """By phase alone, as the scheduler counts: a pod that is being deleted still holds what it has."""
+        return bool(self.node) and not self.is_over
+
 
 @dataclass(frozen=True)
 class ObservedJob:
@@ -62,7 +67,6 @@ class ObservedJob:
     is_complete: bool = False
     failure: str = ""
     failure_message: str = ""
-    created_at: datetime | None = None
 
 
 @dataclass(frozen=True)

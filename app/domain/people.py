@@ -18,6 +18,18 @@ class Role(StrEnum):
     MEMBER = "member"
     VIEWER = "viewer"
 
+    @property
+    def meaning(self) -> str:
+        return _ROLE_MEANINGS[self]
+
+
+_ROLE_MEANINGS = {
+    Role.OWNER: "uses GPU workloads and manages the organization",
+    Role.ADMIN: "uses GPU workloads",
+    Role.MEMBER: "belongs to the organization; GPU workloads are not for members",
+    Role.VIEWER: "sees the organization; GPU workloads are not for viewers",
+}
+
 
 class Scope(StrEnum):
     """What a token may be used for. `WORKLOADS_READ` is part of `WORKLOADS_WRITE`."""
@@ -25,6 +37,17 @@ class Scope(StrEnum):
     WORKLOADS_READ = "workloads:read"
     WORKLOADS_WRITE = "workloads:write"
     ORGANIZATION_ADMIN = "organization:admin"
+
+    @property
+    def meaning(self) -> str:
+        return _SCOPE_MEANINGS[self]
+
+
+_SCOPE_MEANINGS = {
+    Scope.WORKLOADS_READ: "read workloads, servers and events",
+    Scope.WORKLOADS_WRITE: "submit and cancel workloads, and read them",
+    Scope.ORGANIZATION_ADMIN: "manage the organization",
+}
 
 
 class Permission(StrEnum):
@@ -95,6 +118,10 @@ def require(principal: Principal, organization: Organization, permission: Permis
 
 def unknown_organization(slug: str) -> NotFoundError:
     return NotFoundError(f"there is no organization {slug[:80]!r} that you belong to")
+
+
+def unknown_workload(workload_id: UUID | str) -> NotFoundError:
+    return NotFoundError(f"there is no workload {workload_id} that you may see")
 
 
 def require_ready(organization: Organization, *, has_gpu_server: bool) -> None:

@@ -136,7 +136,7 @@ class Reason(StrEnum):
     DRIVER_TOO_OLD = "driver_too_old"
     NEVER_FITS = "never_fits"
     BACKING_OFF = "backing_off"
-    CLUSTER_REFUSED = "cluster_refused"
+    JOB_NOT_CREATED = "job_not_created"
     # under way
     PLACED = "placed"
     STARTING = "starting"
@@ -168,8 +168,46 @@ class Reason(StrEnum):
         """True where the fault lies with a server or the cluster, so that another try may do better."""
         return self in _INFRASTRUCTURE
 
+    @property
+    def meaning(self) -> str:
+        return _REASON_MEANINGS[self]
+
 
 _INFRASTRUCTURE = frozenset({Reason.EVICTED, Reason.PREEMPTED, Reason.NODE_LOST, Reason.NODE_REFUSED})
+
+_REASON_MEANINGS = {
+    Reason.SUBMITTED: "accepted; not yet looked at",
+    Reason.WAITING_FOR_GPUS: "no server has enough free GPUs",
+    Reason.WAITING_FOR_CPU_OR_MEMORY: "a server has the GPUs free, but not the CPU or memory",
+    Reason.NO_USABLE_SERVER: "every server that is large enough is closed to new work",
+    Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",
+    Reason.NEVER_FITS: "no server is large enough, free or not",
+    Reason.BACKING_OFF: "an attempt failed for no fault of its own; another server is tried after a pause",
+    Reason.JOB_NOT_CREATED: "the cluster did not take its Job; it is tried again",
+    Reason.PLACED: "a server is chosen; its Job is being created",
+    Reason.STARTING: "its pod is being started",
+    Reason.PULLING_IMAGE: "its server is fetching the image",
+    Reason.EXECUTING: "its container is executing",
+    Reason.CANCEL_REQUESTED: "a cancel was asked for; the cluster has not confirmed it yet",
+    Reason.SERVER_UNREACHABLE: "its server does not answer",
+    Reason.EXITED: "its container ended by itself",
+    Reason.CANCELLED_BY_USER: "it was cancelled",
+    Reason.RUN_TIMEOUT: "it ran longer than `timeoutSeconds`",
+    Reason.START_TIMEOUT: "it did not execute within `startTimeoutSeconds`",
+    Reason.QUEUE_TIMEOUT: "it found no server within `queueTimeoutSeconds`",
+    Reason.OUT_OF_MEMORY: "it was killed for using more memory than its limit",
+    Reason.IMAGE_INVALID: "the image's name can't be used",
+    Reason.IMAGE_PULL_FAILED: "the image could not be fetched",
+    Reason.CONFIGURATION_ERROR: "its container could not be set up",
+    Reason.START_ERROR: "its command could not be started",
+    Reason.EVICTED: "its server put it out",
+    Reason.PREEMPTED: "it made room for something of higher priority",
+    Reason.NODE_LOST: "its server was lost",
+    Reason.NODE_REFUSED: "its server did not admit it",
+    Reason.POD_DELETED: "its pod was deleted by somebody",
+    Reason.JOB_DELETED: "its Job was deleted by somebody",
+    Reason.JOB_REFUSED: "its Job failed before it had a pod",
+}
 
 
 class InvalidTransitionError(AssertionError):

@@ -20,14 +20,18 @@ _SIGNAL_NAMES = {
 _LONGEST = 400
 
 
-def clip(text: str) -> str:
+def clip(text: str, longest: int = _LONGEST) -> str:
     """Foreign text, on one line and cut to a length that fits a sentence."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def gpus(count: int) -> str:
+    return plural(count, "GPU")
 
 
 def because(text: str) -> str:
@@ -40,7 +44,7 @@ def submitted(gpu_count: int) -> str:
 
 
 def placed(server: str, gpu_count: int) -> str:
-    return f"placed on {server} with {plural(gpu_count, 'GPU')}; its Job is being created"
+    return f"placed on {server} with {gpus(gpu_count)}; its Job is being created"
 
 
 def not_created_yet(words: str) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from app.domain.states import Phase, Reason, Status
+from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 
 JOB_PREFIX = "gw"
 SIGNAL_BASE = 128  # POSIX shells: a process killed by signal n reports 128 + n
@@ -85,9 +85,14 @@ class Workload:
         return signal_of(self.exit_code)
 
     @property
+    def job_name(self) -> str:
+        """Of the present attempt's Job; before there is one, of the first."""
+        return job_name(self.id, max(1, self.attempt))
+
+    @property
     def waits(self) -> bool:
         """True while it wants a server: no attempt of it is under way."""
-        return self.phase in (Phase.QUEUED, Phase.RESUMING)
+        return self.phase in WAITING_PHASES
 
     @property
     def queue_deadline(self) -> datetime | None:
@@ -153,6 +158,23 @@ class EventType(StrEnum):
     STOPPING = "stopping"
     RETRYING = "retrying"
     ENDED = "ended"
+
+    @property
+    def meaning(self) -> str:
+        return _EVENT_MEANINGS[self]
+
+
+_EVENT_MEANINGS = {
+    EventType.SUBMITTED: "it was accepted",
+    EventType.WAITING: "why it waits is another reason than before",
+    EventType.PLACED: "a server was chosen",
+    EventType.PROGRESSED: "it came nearer to its start, or its server's state changed",
+    EventType.STARTED: "its container executes",
+    EventType.CANCEL_REQUESTED: "someone asked to cancel it",
+    EventType.STOPPING: "it is being stopped",
+    EventType.RETRYING: "an attempt is over; another one is made",
+    EventType.ENDED: "it reached its end; the last event of every workload, and there is one",
+}
 
 
 @dataclass(frozen=True)

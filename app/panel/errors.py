@@ -4,7 +4,7 @@ where the person has to go elsewhere. GraphQL and health keep their own plain an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
@@ -25,7 +25,7 @@ from app.panel.rendering import html
 
 _log = structlog.get_logger(__name__)
 
-_NO_PAGES = ("/graphql", "/healthz", "/readyz", "/metrics", "/static")
+_NO_PAGES = ("/graphql", "/healthz", "/readyz", "/static")
 _STATUS: dict[type[DomainError], int] = {
     NotFoundError: 404,
     ForbiddenError: 403,
@@ -37,8 +37,6 @@ _WORDS = {
     405: "This address does not take that kind of request.",
     413: "That was too large.",
 }
-
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ here is only what text boxes add: numbers, and words split as a shell would.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from app.domain.errors import InvalidInputError, Problem
 from app.domain.image import resolve_image
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
+from app.domain.shell_words import split_words
 from app.domain.submission import (
     DEFAULT_START_TIMEOUT_SECONDS,
     DEFAULT_TIMEOUT_SECONDS,
@@ -45,7 +45,7 @@ FIELDS = {
 }
 MORE = ("name", "command", "args", "cpu", "memory", "startTimeoutSeconds", "queueTimeoutSeconds")
 _ELSEWHERE = "form"
-_LARGEST_NUMBER = 10
+_MOST_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         env_vars=_read(problems, "envVars", lambda: parse_environment(typed["envVars"])) or (),
         project_id=_read(problems, "projectId", lambda: _project(typed["projectId"])),
         name=typed["name"],
-        command=_read(problems, "command", lambda: _words("command", typed["command"])) or (),
-        args=_read(problems, "args", lambda: _words("args", typed["args"])) or (),
+        command=tuple(_read(problems, "command", lambda: split_words("command", typed["command"])) or ()),
+        args=tuple(_read(problems, "args", lambda: split_words("args", typed["args"])) or ()),
         cpu=typed["cpu"].strip() or None,
         memory=typed["memory"].strip() or None,
         start_timeout_seconds=_number(problems, typed, "startTimeoutSeconds"),
@@ -204,7 +204,7 @@ def _number(problems: list[Problem], typed: Mapping[str, str], field: str) -> in
     if not text:
         return None
     digits = text.removeprefix("-").lstrip("0") or "0"
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _LARGEST_NUMBER):
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
         problems.append(Problem(field, f"{text[:40]!r} is not a whole number"))
         return None
     return int(text)
@@ -217,10 +217,3 @@ def _project(text: str) -> UUID | None:
         return UUID(text.strip())
     except ValueError:
         raise InvalidInputError.of("projectId", f"{text[:40]!r} is no project") from None
-
-
-def _words(field: str, text: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise InvalidInputError.of(field, f"it can't be read: {str(error).lower()}") from None

@@ -6,6 +6,8 @@ htmx a status with HX-Redirect (fetch would follow a redirect and swap the sign-
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.datastructures import URL
@@ -14,7 +16,7 @@ from starlette.requests import Request
 from app.auth import cookies, sessions
 from app.auth.origin import Source, source_of
 from app.auth.sessions import Session
-from app.commands.context import Access, open_gpu_workloads, open_organization
+from app.commands.context import Access, noting_refusals, open_gpu_workloads, open_organization
 from app.domain.errors import ForbiddenError, PreconditionFailedError
 from app.domain.people import Organization, Permission, Principal
 from app.panel import urls
@@ -99,9 +101,31 @@ async def manage(
     return Manager(session, access.organization, access.largest_server)
 
 
+async def act(desk: Desk, request: Request, action: str, target: str = "") -> tuple[Manager, dict[str, str]]:
+    """One who may change something here, and the form that asks for it.
+
+    That somebody may not is noted in the audit trail; a form that isn't ours is not: anybody could fill the trail so.
+    """
+    session = await signed_in(desk, request)
+    form = await read_form(request)
+    check_form(request, form, session.secret)
+    slug = request.path_params["org"]
+    with _leading_away(slug):
+        async with noting_refusals(desk.commands, session.principal, action, slug, target):
+            access = await open_gpu_workloads(session.principal, slug, Permission.WRITE_WORKLOADS)
+    return Manager(session, access.organization, access.largest_server), form
+
+
 async def open_workloads(session: Session, slug: str, permission: Permission) -> Access:
-    try:
+    with _leading_away(slug):
         return await open_gpu_workloads(session.principal, slug, permission)
+
+
+@contextmanager
+def _leading_away(slug: str) -> Iterator[None]:
+    """Who may not use GPU workloads is led to the projects, with the reason."""
+    try:
+        yield
     except ForbiddenError:
         raise RefusedError(urls.projects(slug, ROLE), _FORBIDDEN) from None
     except PreconditionFailedError as error:

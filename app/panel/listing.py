@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from app.domain.errors import NotFoundError
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
-from app.panel import urls
+from app.panel import urls, wording
 from app.panel.contexts import Choice
 from app.store import reads
 from app.store.reads import Position
@@ -24,7 +24,6 @@ _FILTERS: dict[str, frozenset[Status]] = {
     "ended": TERMINAL_STATUSES,
     **{status.value: frozenset({status}) for status in Status},
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_POSITION = 60
 
 
@@ -80,12 +79,12 @@ class Listing:
 
 
 def _position_text(position: Position) -> str:
-    return f"{(position.created_at - _EPOCH) // timedelta(microseconds=1)}-{position.id.hex}"
+    return f"{wording.microseconds(position.created_at)}-{position.id.hex}"
 
 
 def _parse_position(text: str) -> Position:
     number, _, digits = text[:_LONGEST_POSITION].partition("-")
     try:
-        return Position(_EPOCH + timedelta(microseconds=int(number)), UUID(digits))
+        return Position(wording.EPOCH + timedelta(microseconds=int(number)), UUID(digits))
     except (ValueError, OverflowError):
         raise NotFoundError("there is no such page of the list") from None

@@ -11,7 +11,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth import sessions
+from app.auth import TRUSTED_SECONDS, sessions
 from app.domain.errors import DomainError
 from app.domain.people import Permission
 from app.panel import guards, streams, wording
@@ -23,7 +23,6 @@ from app.panel.news import RowNews, WorkloadNews
 from app.panel.rendering import render
 from app.store import reads
 
-TRUSTED_SECONDS = 5.0  # how long an ended session, or a role taken away, may go unnoticed on an open stream
 TICK_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 2.0  # another process may have written; details may change without an event
 _LOOK_PAUSE = 0.1  # many changes at a time are told together
@@ -60,29 +59,25 @@ class LivePages:
 
     async def _tell(self, manager: Manager, news: News) -> AsyncGenerator[str, None]:
         bus, clock = self.desk.commands.bus, self.desk.commands.clock
-        signal = bus.follow_events(manager.organization.id)
         checked_at = told_at = clock.monotonic()
-        try:
-            with self.desk.streams.open(signal):
-                yield self._tick()
-                while not self.desk.streams.ending:
-                    if clock.monotonic() - checked_at >= TRUSTED_SECONDS:
-                        if not await self._may_still(manager):
-                            yield streams.message(render(SignedOutMessage()), "") + streams.event(streams.BYE)
-                            return
-                        checked_at = clock.monotonic()
-                    messages, has_more = await news.look()
-                    for message in messages:
-                        yield message
-                    if clock.monotonic() - told_at >= TICK_SECONDS:
-                        yield self._tick()
-                        told_at = clock.monotonic()
-                    if not has_more:
-                        await asyncio.sleep(_LOOK_PAUSE)
-                        await signal.wait(_LOOK_AGAIN_SECONDS)
-                yield streams.come_back()
-        finally:
-            bus.unfollow_events(manager.organization.id, signal)
+        with bus.following(manager.organization.id) as signal, self.desk.streams.open(signal):
+            yield self._tick()
+            while not self.desk.streams.ending:
+                if clock.monotonic() - checked_at >= TRUSTED_SECONDS:
+                    if not await self._may_still(manager):
+                        yield streams.message(render(SignedOutMessage()), "") + streams.event(streams.BYE)
+                        return
+                    checked_at = clock.monotonic()
+                messages, has_more = await news.look()
+                for message in messages:
+                    yield message
+                if clock.monotonic() - told_at >= TICK_SECONDS:
+                    yield self._tick()
+                    told_at = clock.monotonic()
+                if not has_more:
+                    await asyncio.sleep(_LOOK_PAUSE)
+                    await signal.wait(_LOOK_AGAIN_SECONDS)
+            yield streams.come_back()
 
     def _tick(self) -> str:
         return streams.event(streams.TICK, wording.iso(self.desk.commands.clock.now()))

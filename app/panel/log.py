@@ -9,7 +9,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.domain.errors import NotFoundError
+from app.domain.people import unknown_workload
 from app.domain.workload import Workload
 from app.panel import guards, urls
 from app.panel.contexts import LogFragment, LogView
@@ -29,7 +29,7 @@ class LogPages:
         workload_id: UUID = request.path_params["id"]
         workload = await reads.find_workload(manager.organization.id, workload_id)
         if workload is None:
-            raise NotFoundError(f"there is no workload {workload_id} that you may see")
+            raise unknown_workload(workload_id)
         view = log_view(manager.slug, workload, await self.desk.logs.read(workload))
         if view.is_followed and request.query_params.get("have") == view.digest:
             return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -64,13 +64,10 @@ class LogReader:
         return pod or (await self.port.find(name))[1]
 
     async def _tail(self, workload: Workload, pod: ObservedPod) -> LogTail:
-        raw = await log_tail(self.port, pod, 2 * MOST_BYTES)  # more than is shown, to know whether that is all
-        if not raw:
+        tail = await log_tail(self.port, pod, MOST_BYTES)
+        if not tail.text:
             return LogTail(why_none=WROTE_NOTHING if workload.status.is_terminal else EMPTY)
-        shown = raw[-MOST_BYTES:]
-        was_cut = len(raw) > MOST_BYTES
-        whole_lines = shown.partition(b"\n")[2] if was_cut else shown
-        return LogTail(plain_text(whole_lines or shown), was_cut)
+        return LogTail(plain_text(tail.text), tail.was_cut)
 
 
 def _without_pod(workload: Workload) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from app.domain.wording import gpus
 from app.panel import urls, wording
 from app.panel.contexts import Context
 
@@ -45,7 +46,7 @@ def environment() -> Environment:
         clock_time=wording.clock_time,
         short_id=wording.short_id,
         sentence=wording.sentence,
-        gpus=wording.gpus,
+        gpus=gpus,
     )
     made.globals.update(urls=urls, static=static_url)
     return made

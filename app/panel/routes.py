@@ -18,10 +18,6 @@ from app.panel.session import SessionPages
 from app.panel.workload import WorkloadPages
 from app.panel.workloads import WorkloadsPages
 
-_ORG = "/orgs/{org}"
-_LIST = f"{_ORG}/platform/gpu-workloads"
-_ONE = f"{_LIST}/{{id:uuid}}"
-
 
 class _KeptFiles(StaticFiles):
     """Pages name a file with its digest, so what was asked for so may be kept for good; all else is asked for again."""
@@ -42,16 +38,16 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.LOGIN, session.login, methods=["POST"]),
         Route(urls.LOGOUT, session.logout_form, methods=["GET"]),
         Route(urls.LOGOUT, session.logout, methods=["POST"]),
-        Route(_ORG, projects.organization),
-        Route(f"{_ORG}/projects", projects.index),
-        Route(_LIST, workloads.index, methods=["GET"]),
-        Route(_LIST, workloads.submit, methods=["POST"]),
-        Route(f"{_LIST}/live", live.workloads),
-        Route(f"{_LIST}/reference", workloads.reference),
-        Route(_ONE, workload.show),
-        Route(f"{_ONE}/cancel", workload.cancel, methods=["POST"]),
-        Route(f"{_ONE}/live", live.workload),
-        Route(f"{_ONE}/log", log.show),
-        Route(f"{_ORG}/platform/servers", servers.index),
+        Route(urls.ORGANIZATION, projects.organization),
+        Route(urls.PROJECTS, projects.index),
+        Route(urls.WORKLOADS, workloads.index, methods=["GET"]),
+        Route(urls.WORKLOADS, workloads.submit, methods=["POST"]),
+        Route(urls.WORKLOADS_LIVE, live.workloads),
+        Route(urls.REFERENCE, workloads.reference),
+        Route(urls.WORKLOAD, workload.show),
+        Route(urls.CANCEL, workload.cancel, methods=["POST"]),
+        Route(urls.WORKLOAD_LIVE, live.workload),
+        Route(urls.LOG, log.show),
+        Route(urls.SERVERS, servers.index),
         Mount(urls.STATIC, _KeptFiles(directory=STATIC_FOLDER)),
     ]

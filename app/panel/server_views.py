@@ -11,8 +11,6 @@ from app.placement import words
 from app.placement.snapshot import ServerCapacity
 from app.store.servers import ServerRecord
 
-_NOT_SHOWN = "the cluster does not show it"
-
 
 @dataclass(frozen=True)
 class ServerView:
@@ -65,10 +63,10 @@ def _server_view(record: ServerRecord, seen: ServerCapacity | None) -> ServerVie
         driver=record.driver,
         cuda=record.cuda,
         total=record.gpu_total,
-        healthy=sum(seen.gpus_allocatable.values()) if seen else None,
-        free=sum(max(0, free) for free in seen.gpus_free.values()) if seen else None,
+        healthy=seen.gpus_healthy if seen else None,
+        free=seen.gpus_free_now if seen else None,
         cpu_free=words.cpu(seen.cpu_free) if seen else "",
         memory_free=words.memory(seen.memory_free) if seen else "",
-        problem=seen.unusable if seen else _NOT_SHOWN,
+        problem=seen.unusable if seen else words.NOT_SHOWN,
         gone_at=record.gone_at,
     )

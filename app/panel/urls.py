@@ -11,6 +11,18 @@ LOGIN = "/login"
 LOGOUT = "/logout"
 STATIC = "/static"
 
+# As routes read them.
+ORGANIZATION = "/orgs/{org}"
+PROJECTS = f"{ORGANIZATION}/projects"
+SERVERS = f"{ORGANIZATION}/platform/servers"
+WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
+WORKLOADS_LIVE = f"{WORKLOADS}/live"
+REFERENCE = f"{WORKLOADS}/reference"
+WORKLOAD = WORKLOADS + "/{id:uuid}"
+CANCEL = f"{WORKLOAD}/cancel"
+WORKLOAD_LIVE = f"{WORKLOAD}/live"
+LOG = f"{WORKLOAD}/log"
+
 _LONGEST_NEXT = 1000
 # One slash and no second: `//host` and `/\host` are other hosts to a browser, which also drops tabs and newlines.
 _LOCAL_PATH = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
@@ -20,6 +32,10 @@ def with_query(path: str, **query: str) -> str:
     """Parameters without a value are left out."""
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def _at(route: str, slug: str, workload_id: UUID | None = None) -> str:
+    return route.replace("{id:uuid}", str(workload_id)).replace("{org}", slug)
 
 
 def login(after: str = "") -> str:
@@ -34,36 +50,36 @@ def safe_next(path: str) -> str:
 
 
 def projects(slug: str, reason: str = "") -> str:
-    return with_query(f"/orgs/{slug}/projects", reason=reason)
+    return with_query(_at(PROJECTS, slug), reason=reason)
 
 
 def workloads(slug: str, **query: str) -> str:
-    return with_query(f"/orgs/{slug}/platform/gpu-workloads", **query)
+    return with_query(_at(WORKLOADS, slug), **query)
 
 
 def workloads_live(slug: str, **query: str) -> str:
-    return with_query(f"{workloads(slug)}/live", **query)
+    return with_query(_at(WORKLOADS_LIVE, slug), **query)
 
 
 def reference(slug: str) -> str:
-    return f"{workloads(slug)}/reference"
+    return _at(REFERENCE, slug)
 
 
 def workload(slug: str, workload_id: UUID) -> str:
-    return f"{workloads(slug)}/{workload_id}"
+    return _at(WORKLOAD, slug, workload_id)
 
 
 def cancel(slug: str, workload_id: UUID) -> str:
-    return f"{workload(slug, workload_id)}/cancel"
+    return _at(CANCEL, slug, workload_id)
 
 
 def workload_live(slug: str, workload_id: UUID) -> str:
-    return f"{workload(slug, workload_id)}/live"
+    return _at(WORKLOAD_LIVE, slug, workload_id)
 
 
 def log(slug: str, workload_id: UUID, **query: str) -> str:
-    return with_query(f"{workload(slug, workload_id)}/log", **query)
+    return with_query(_at(LOG, slug, workload_id), **query)
 
 
 def servers(slug: str) -> str:
-    return f"/orgs/{slug}/platform/servers"
+    return _at(SERVERS, slug)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _SHORT_ID = 8
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What terminals obey, by ECMA-48: CSI, OSC and other strings, and two-character escapes.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x1b\\|\x07|$)|[ -/]*[0-~])", re.DOTALL)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -53,6 +54,11 @@ def iso(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
+def microseconds(moment: datetime) -> int:
+    """Since 1970: the order of rows, exact where a float is not."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
 def clock_time(moment: datetime) -> str:
     return f"{moment:%H:%M} UTC"
 
@@ -66,10 +72,6 @@ def short_id(text: str) -> str:
 def sentence(text: str) -> str:
     """A clause of the domain's as a sentence of its own."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!", "…")) else ".") if text else ""
-
-
-def gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"
 
 
 def plain_text(raw: bytes) -> str:

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.commands.cancel_workload import cancel_workload
-from app.domain.errors import ConflictError, NotFoundError
-from app.domain.people import Permission
+from app.commands.context import noting_refusals
+from app.domain.errors import ConflictError
+from app.domain.people import unknown_workload
 from app.domain.workload import Workload
 from app.panel import frames, guards, urls
 from app.panel.contexts import Context, RowFragment, WorkloadFragment, WorkloadPage
@@ -34,7 +35,7 @@ class WorkloadPages:
 
     async def show(self, request: Request) -> Response:
         manager = await guards.manage(self.desk, request)
-        workload, view = await _find(manager, request)
+        workload, view = await _find(manager, request), await _view(manager, request)
         context = WorkloadPage(
             frame=await frames.frame(workload.spec.name, manager.session, manager.slug, "workload"),
             now=self.desk.commands.clock.now(),
@@ -48,13 +49,13 @@ class WorkloadPages:
         return html(context)
 
     async def cancel(self, request: Request) -> Response:
-        manager = await guards.manage(self.desk, request, Permission.WRITE_WORKLOADS)
-        form = await guards.read_form(request)
-        guards.check_form(request, form, manager.session.secret)
-        workload, _ = await _find(manager, request)
+        commands, target = self.desk.commands, str(request.path_params["id"])
+        manager, form = await guards.act(self.desk, request, "cancel_workload", target)
+        async with noting_refusals(commands, manager.principal, "cancel_workload", manager.slug, target):
+            workload = await _find(manager, request)
         notice, code = "", ""
         try:
-            await cancel_workload(self.desk.commands, manager.principal, workload.id)
+            await cancel_workload(commands, manager.principal, workload.id)
         except ConflictError as error:
             notice, code = error.message, _ENDED
         is_list = form.get("from") == "list"
@@ -65,18 +66,25 @@ class WorkloadPages:
         return RedirectResponse(location, HTTPStatus.SEE_OTHER)
 
     async def _fragment(self, manager: Manager, request: Request, notice: str, *, is_list: bool) -> Context:
-        _, view = await _find(manager, request)
+        view = await _view(manager, request)
         now, token = self.desk.commands.clock.now(), manager.session.form_token
         if is_list:
             return RowFragment(now, view.row, token, notice)
         return WorkloadFragment(now, view, token, notice)
 
 
-async def _find(manager: Manager, request: Request) -> tuple[Workload, WorkloadView]:
+async def _find(manager: Manager, request: Request) -> Workload:
     """Of this organization only, whatever else the person may see."""
     workload_id: UUID = request.path_params["id"]
     workload = await reads.find_workload(manager.organization.id, workload_id)
+    if workload is None:
+        raise unknown_workload(workload_id)
+    return workload
+
+
+async def _view(manager: Manager, request: Request) -> WorkloadView:
+    workload_id: UUID = request.path_params["id"]
     view = await load_view(manager.slug, manager.organization.id, workload_id)
-    if workload is None or view is None:
-        raise NotFoundError(f"there is no workload {workload_id} that you may see")
-    return workload, view
+    if view is None:
+        raise unknown_workload(workload_id)
+    return view

@@ -13,14 +13,13 @@ from uuid import UUID
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.states import Phase, Status
-from app.domain.workload import Attempt, Event, Workload, job_name
-from app.panel import urls
+from app.domain.workload import Attempt, Event, Workload
+from app.panel import urls, wording
 
 _PHASE_WORDS = {Phase.TIMED_OUT: "timed out"}
 _PHASE_SAYS_MORE = frozenset(
     {Phase.QUEUED, Phase.CREATING, Phase.INITIALIZING, Phase.SUSPENDED, Phase.RESUMING, Phase.STOPPING, Phase.UNKNOWN}
 )
-_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project]) ->
     is_cancelling = workload.cancel_requested_at is not None and not workload.status.is_terminal
     return RowView(
         id=workload.id,
-        key=str((workload.created_at - _EPOCH) // timedelta(microseconds=1)),
+        key=str(wording.microseconds(workload.created_at)),
         name=workload.spec.name,
         image=workload.spec.image,
         gpu_count=workload.spec.resources.gpu_count,
@@ -158,7 +157,7 @@ def workload_view(
     is_over = workload.status.is_terminal
     return WorkloadView(
         row=row,
-        job_name=job_name(workload.id, max(1, workload.attempt)),
+        job_name=workload.job_name,
         submitted_by=workload.submitted_by,
         exit_code=workload.exit_code,
         is_over=is_over,

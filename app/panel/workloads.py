@@ -10,10 +10,10 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.commands.context import noting_refusals
 from app.commands.submit_workload import Submitted, submit_workload
 from app.domain.errors import ConflictError, InvalidInputError, Problem
-from app.domain.people import Permission
-from app.domain.workload import Workload, job_name
+from app.domain.workload import Workload
 from app.panel import frames, guards, urls
 from app.panel.contexts import FormFragment, ReferenceFragment, WorkloadsPage
 from app.panel.desk import Desk
@@ -51,13 +51,13 @@ class WorkloadsPages:
         return html(ReferenceFragment(reference_view(query.get("image", "")[:1000], query.get("tag", "")[:200])))
 
     async def submit(self, request: Request) -> Response:
-        manager = await guards.manage(self.desk, request, Permission.WRITE_WORKLOADS)
-        form = await guards.read_form(request)
-        guards.check_form(request, form, manager.session.secret)
+        commands = self.desk.commands
+        manager, form = await guards.act(self.desk, request, "submit_workload")
         typed = typed_values(form)
         try:
-            draft = read_draft(typed, form.get("requestKey", ""), self.desk.commands.defaults)
-            done = await submit_workload(self.desk.commands, manager.principal, manager.slug, draft)
+            async with noting_refusals(commands, manager.principal, "submit_workload", manager.slug):
+                draft = read_draft(typed, form.get("requestKey", ""), commands.defaults)
+            done = await submit_workload(commands, manager.principal, manager.slug, draft)
         except InvalidInputError as error:
             return await self._again(request, manager, typed, error.problems)
         except ConflictError as error:
@@ -121,5 +121,5 @@ async def _accepted_before(manager: Manager, text: str) -> AcceptedView | None:
 
 def _accepted_view(slug: str, workload: Workload, *, is_new: bool) -> AcceptedView:
     """Its first Job's name, as every client is told it."""
-    name = job_name(workload.id, max(1, workload.attempt))
-    return AcceptedView(workload.id, name, workload.spec.name, urls.workload(slug, workload.id), is_new)
+    url = urls.workload(slug, workload.id)
+    return AcceptedView(workload.id, workload.job_name, workload.spec.name, url, is_new)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from app.domain.states import Reason
+from app.domain.wording import gpus
 from app.placement import words
 from app.placement.pool import Block, Pool, is_large_enough
 from app.placement.shape import Shape
@@ -152,7 +153,7 @@ def _are(count: int) -> str:
 def _shortage(shape: Shape, block: Block) -> str:
     cpu, cpu_needed = words.cpu(block.cpu_free), words.cpu(shape.cpu_millis)
     memory, memory_needed = words.memory(block.memory_free), words.memory(shape.memory_bytes, round_up=True)
-    free = f"{words.gpus(block.gpus_free)} {_are(block.gpus_free)} free on {block.server}, but it has"
+    free = f"{gpus(block.gpus_free)} {_are(block.gpus_free)} free on {block.server}, but it has"
     if block.memory_free >= shape.memory_bytes:
         return f"{free} {cpu} cpu free and {cpu_needed} are needed"
     if block.cpu_free >= shape.cpu_millis:

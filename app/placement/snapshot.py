@@ -19,7 +19,6 @@ TOLERATED = frozenset({("nvidia.com/gpu", "NoSchedule")})
 
 _NOTHING_CLOSED: Mapping[str, str] = MappingProxyType({})
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
-_TERMINAL_POD_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,15 @@ class ServerCapacity:
     product: str = ""
     gpu_memory_mib: int | None = None
     unusable: str = ""
+
+    @property
+    def gpus_healthy(self) -> int:
+        return sum(self.gpus_allocatable.values())
+
+    @property
+    def gpus_free_now(self) -> int:
+        """What nobody has asked for, whole GPUs and slices alike."""
+        return sum(max(0, free) for free in self.gpus_free.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def _taken(pods: Iterable[ObservedPod], claims: Iterable[Claim]) -> defaultdict[
     taken: defaultdict[str, _Taken] = defaultdict(_Taken)
     for pod in pods:
         # The pod's phase, not its container's end: the scheduler counts a pod until the phase is terminal.
-        if pod.phase not in _TERMINAL_POD_PHASES:
+        if not pod.is_over:
             taken[pod.node].add(pod.cpu_millis, pod.memory_bytes, pod.gpu_requests)
     for claim in claims:
         taken[claim.server].add(claim.cpu_millis, claim.memory_bytes, [(claim.gpu_resource, claim.gpu_count)])

@@ -51,6 +51,7 @@ class Background:
     nodes: KeyedLoop[str] = field(init=False)
     check: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
+    has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
     missing: tuple[str, ...] = field(init=False, default=())  # sentences on what the cluster lacks for work
     servers_recorded: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
@@ -74,12 +75,22 @@ class Background:
             )
         )
 
+    @property
+    def loops(self) -> tuple[KeyedLoop[UUID] | KeyedLoop[str], ...]:
+        return (self.check, self.jobs, self.schedule, self.nodes, self.resync)
+
     async def run(self) -> None:
         self.check.queue.add(_ONLY)
         self.resync.queue.add(_ONLY)
+        try:
+            await self._run_loops()
+        finally:
+            self.has_ended = True
+
+    async def _run_loops(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(run_watches(self.port, self.projection, self.clock.monotonic, self._on_change))
-            for loop in (self.check, self.jobs, self.schedule, self.nodes, self.resync):
+            for loop in self.loops:
                 group.create_task(loop.run(), name=loop.name)
 
     async def _check(self, _: str) -> datetime | None:

@@ -19,13 +19,15 @@ from app.store import reads
 class Claims:
     projection: Projection
     _claims: dict[tuple[UUID, int], tuple[str, Claim]] = field(default_factory=dict)
+    _dropped: set[tuple[UUID, int]] = field(default_factory=set)  # since the last load began
     _loaded: bool = False
 
     async def load(self) -> None:
-        """Take them anew from the store. What is added meanwhile stays."""
+        """Take them anew from the store. What is added meanwhile stays, what is dropped meanwhile stays away."""
         added_before = set(self._claims)
-        stored = await reads.unstarted_attempts()
-        for key in added_before - {(attempt.workload_id, attempt.number) for attempt, _ in stored}:
+        self._dropped.clear()
+        stored = [pair for pair in await reads.unstarted_attempts() if _key(pair[0]) not in self._dropped]
+        for key in added_before - {_key(attempt) for attempt, _ in stored}:
             self._claims.pop(key, None)
         for attempt, workload in stored:
             self.add(attempt, workload)
@@ -40,11 +42,12 @@ class Claims:
         claim = Claim(
             attempt.server, attempt.gpu_resource, resources.gpu_count, resources.cpu_millis, resources.memory_bytes
         )
-        self._claims[attempt.workload_id, attempt.number] = (attempt.job_name, claim)
+        self._claims[_key(attempt)] = (attempt.job_name, claim)
 
     def drop(self, attempt: Attempt) -> None:
         """The attempt has ended: whatever it holds is its pod's now."""
-        self._claims.pop((attempt.workload_id, attempt.number), None)
+        self._dropped.add(_key(attempt))
+        self._claims.pop(_key(attempt), None)
 
     def open(self) -> list[Claim]:
         """Those whose pod isn't seen bound; the others are dropped, as their pods are counted from now on."""
@@ -56,3 +59,7 @@ class Claims:
     def _is_counted(self, job_name: str) -> bool:
         _, pod = self.projection.observe(job_name)
         return pod is not None and (bool(pod.node) or pod.is_over)
+
+
+def _key(attempt: Attempt) -> tuple[UUID, int]:
+    return attempt.workload_id, attempt.number

@@ -209,6 +209,5 @@ class JobReconciler:
 
 
 def _with(attempts: Sequence[Attempt], changed: Attempt) -> tuple[Attempt, ...]:
-    """The attempts with the changed one in its place; without it once nothing of it is left."""
-    present = (changed if attempt.number == changed.number else attempt for attempt in attempts)
-    return tuple(attempt for attempt in present if attempt.cleaned_at is None)
+    """The attempts with the changed one in its place."""
+    return tuple(changed if attempt.number == changed.number else attempt for attempt in attempts)

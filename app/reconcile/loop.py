@@ -1,7 +1,7 @@
 """The generic loop: workers that take keys from a work queue and never give up.
 
-The only broad `except` of the background lives here: whatever one key's reconciliation raises is logged with its
-chain, and the key comes again after a growing, jittered pause.
+One of the two broad `except`s of the background lives here, the other in `app.cluster.watches`: whatever one key's
+reconciliation raises is logged with its chain, and the key comes again after a growing, jittered pause.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ class KeyedLoop(Generic[K]):
     async def _attend(self, key: K) -> None:
         try:
             wake_at = await self.reconcile(key)
+            delay = None if wake_at is None else (wake_at - self.clock.now()).total_seconds()
         except Exception as error:  # noqa: BLE001 — the loop's edge: logged, and tried again
             self._failed(key, error)
             return
         self._failures.pop(key, None)
         self.health.last_pass, self.health.last_error = self.clock.monotonic(), ""
-        if wake_at is not None:
-            self.queue.add(key, (wake_at - self.clock.now()).total_seconds())
+        if delay is not None:
+            self.queue.add(key, delay)
 
     def _failed(self, key: K, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1

@@ -38,10 +38,8 @@ class Recent:
         return Known(workload, tuple(await reads.uncleaned_attempts(workload_id)))
 
     def remember(self, known: Known) -> None:
-        """Once nothing of it is left in the cluster, nothing needs to be remembered."""
         self._known.pop(known.workload.id, None)
-        if known.attempts:
-            self._known[known.workload.id] = known
+        self._known[known.workload.id] = known
         if len(self._known) > _MOST:
             self._known.popitem(last=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from app.store.mapping import storable
 from app.store.models import AuditRow
 
 
@@ -13,10 +14,10 @@ async def record(
     """`outcome` is `done`, or the code of the refusal."""
     await AuditRow.create(
         at=at,
-        actor=actor[:254],
-        action=action,
-        organization_slug=organization[:80],
-        outcome=outcome,
-        target=target[:80],
-        detail=detail[:2000],
+        actor=storable(actor[:254]),
+        action=storable(action),
+        organization_slug=storable(organization[:80]),
+        outcome=storable(outcome),
+        target=storable(target[:80]),
+        detail=storable(detail[:2000]),
     )

@@ -74,10 +74,6 @@ class Database:
         self._context = TortoiseContext()
         self._unfinished: set[asyncio.Task[Any]] = set()
 
-    @property
-    def is_sqlite(self) -> bool:
-        return self.url.startswith("sqlite:")
-
     async def migrate(self) -> None:
         """Bring the schema up to date. On SQLite foreign keys are off meanwhile: a rebuilt table must not cascade."""
         url = self.url.replace("foreign_keys=ON", "foreign_keys=OFF")

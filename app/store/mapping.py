@@ -1,14 +1,16 @@
-"""Rows to domain nouns and back: the only place that knows both. Total functions; nothing here queries."""
+"""Rows to the domain's nouns and back. Total functions; nothing here queries."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.domain.people import Organization, Project
-from app.domain.states import Phase, Reason, Status
+from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.submission import fingerprint
 from app.domain.workload import Attempt, Event, EventType, NewEvent, Resources, Submission, Workload
 from app.store.models import AttemptRow, EventRow, OrganizationRow, ProjectRow, WorkloadRow
+
+WAITING = [phase.value for phase in WAITING_PHASES]
 
 _SAME_IN_SPEC = ("name", "image", "timeout_seconds", "start_timeout_seconds", "queue_timeout_seconds", "max_retries")
 _SPEC_ONLY = (*_SAME_IN_SPEC, "cuda", "project_id", "idempotency_key")
@@ -53,9 +55,14 @@ def _take(source: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _store(source: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """The same for a row. PostgreSQL's text holds no NUL, and a container's last words may."""
+    """The same for a row."""
     values = _take(source, names)
-    return {name: v.replace("\0", "\ufffd") if isinstance(v, str) else v for name, v in values.items()}
+    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def storable(text: str) -> str:
+    """PostgreSQL's text holds no NUL, and a container's last words may."""
+    return text.replace("\0", "\ufffd")
 
 
 def organization(row: OrganizationRow) -> Organization:

@@ -9,13 +9,12 @@ from uuid import UUID
 
 from tortoise.expressions import Q
 
-from app.domain.states import TERMINAL_STATUSES, WAITING_PHASES, Status
+from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Attempt, Event, Workload
 from app.store import mapping
 from app.store.models import AttemptRow, EventRow, WorkloadRow
 
 _LIVE = [s.value for s in Status if s not in TERMINAL_STATUSES]
-_WAITING = [p.value for p in WAITING_PHASES]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ _WAITING_COLUMNS = tuple(field.name for field in fields(Waiting))
 
 async def waiting_workloads() -> list[Waiting]:
     """Everything that wants a server, of all organizations, longest waiting first."""
-    query = WorkloadRow.filter(status=Status.PENDING.value, phase__in=_WAITING).order_by("queued_at", "id")
+    query = WorkloadRow.filter(status=Status.PENDING.value, phase__in=mapping.WAITING).order_by("queued_at", "id")
     return [Waiting(*row) for row in await query.values_list(*_WAITING_COLUMNS)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -46,15 +46,13 @@ async def record_nodes(nodes: Sequence[tuple[ObservedNode, str]], now: datetime)
 
 
 def _values(node: ObservedNode, slug: str) -> dict[str, object]:
-    facts = asdict(node)
-    facts = {k: facts[k] for k in ("cpu_millis", "memory_bytes", "gpu_memory_mib", "cuda", "uid")}
     return {
         "organization_slug": slug,
         "product": node.product[:200],
         "driver": node.driver[:40],  # a label may be longer; one odd node must not keep the others off the record
         "gpu_total": node.gpu_total,
         "gpu_largest": max((n for resource, n in node.capacity_gpus if is_whole_gpu(resource)), default=0),
-        "facts": facts,
+        "facts": {"gpu_memory_mib": node.gpu_memory_mib, "cuda": node.cuda},
     }
 
 

@@ -20,7 +20,7 @@ from tortoise.expressions import F
 from tortoise.models import Model
 
 from app.domain.events import event_between, event_of
-from app.domain.states import WAITING_PHASES, Reason
+from app.domain.states import Reason
 from app.domain.workload import Attempt, EventType, NewEvent, Workload
 from app.store import mapping
 from app.store.bulk import update_rows
@@ -188,8 +188,7 @@ async def _explain_waiting(
         first = await _take_numbers(connection, organization_id, len(workload_ids))
         told: list[Workload] = []
         for start in range(0, len(workload_ids), _CHUNK):
-            phases = [phase.value for phase in WAITING_PHASES]
-            waiting = WorkloadRow.filter(id__in=workload_ids[start : start + _CHUNK], phase__in=phases)
+            waiting = WorkloadRow.filter(id__in=workload_ids[start : start + _CHUNK], phase__in=mapping.WAITING)
             rows = await waiting.exclude(reason=reason.value).using_db(connection)
             told += [replace(mapping.workload(row), reason=reason, message=message) for row in rows]
             await waiting.using_db(connection).update(reason=reason.value, message=message)

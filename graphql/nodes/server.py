@@ -1,4 +1,4 @@
-"""Server as the API shows it: what is on record, and what the last plan saw of it."""
+"""Server as the API shows it: what is on record, and what the cluster shows and leaves free now."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 import strawberry
 
 from app.graphql.scalars import Long
+from app.placement import words
 from app.placement.snapshot import ServerCapacity
 from app.store.servers import ServerRecord
 
@@ -41,12 +42,12 @@ class Server:
             cuda_version=record.cuda or None,
             gpu_memory_mib=record.gpu_memory_mib,
             gpu_count=record.gpu_total,
-            gpus_healthy=sum(seen.gpus_allocatable.values()) if seen else None,
-            gpus_free=sum(max(0, free) for free in seen.gpus_free.values()) if seen else None,
+            gpus_healthy=seen.gpus_healthy if seen else None,
+            gpus_free=seen.gpus_free_now if seen else None,
             cpu_free_millis=max(0, seen.cpu_free) if seen else None,
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
             usable=seen is not None and not seen.unusable,
-            unusable_reason=seen.unusable or None if seen else "the cluster does not show it",
+            unusable_reason=seen.unusable or None if seen else words.NOT_SHOWN,
             last_seen_at=record.last_seen_at,
             gone_at=record.gone_at,
         )

@@ -130,7 +130,7 @@ class Workload:
             project_id=spec.project_id,
             id=noun.id,
             name=spec.name,
-            job_name=domain.job_name(noun.id, max(1, noun.attempt)),
+            job_name=noun.job_name,
             status=noun.status,
             phase=noun.phase,
             reason=noun.reason,

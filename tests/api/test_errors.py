@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
@@ -13,7 +13,7 @@ import structlog
 from strawberry.extensions import SchemaExtension
 from structlog.testing import capture_logs
 
-from app.bus import Bus, Signal
+from app.bus import Bus
 from app.graphql.context import RequestContext, Services
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.errors import EdgeErrors
@@ -73,7 +73,7 @@ def iter_that_fails() -> Iterator[None]:
 
 
 class BrokenBus(Bus):
-    def follow_events(self, organization_id: UUID) -> Signal:  # noqa: ARG002
+    def following(self, organization_id: UUID) -> NoReturn:  # noqa: ARG002
         raise RuntimeError(SECRET)
 
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from gql import Client, GraphQLRequest
 from gql.transport.websockets import WebsocketsTransport
 
+from app.auth import TRUSTED_SECONDS
 from app.domain.people import Role
-from app.graphql.context import TRUSTED_SECONDS
 from app.graphql.cursors import event_cursor
 from app.store import people, reads
 from app.store.models import UserRow

@@ -104,9 +104,9 @@ async def test_who_may_submit(api: Api, who: str):
 
 
 async def test_a_submission_wakes_who_waits_for_it(api: Api):
-    signal = api.services.commands.bus.follow_events(api.organizations["acme"].id)
-    await api.submit()
-    assert await signal.wait(0)
+    with api.services.commands.bus.following(api.organizations["acme"].id) as signal:
+        await api.submit()
+        assert await signal.wait(0)
 
 
 async def test_the_same_key_and_request_lead_to_the_first_workload(api: Api):

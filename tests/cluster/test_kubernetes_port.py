@@ -276,7 +276,15 @@ async def test_a_log_is_asked_for_as_wanted(port: KubernetesPort, api: ScriptedA
 )
 async def test_the_tail_of_a_log_is_bounded(port: KubernetesPort, api: ScriptedApi, pieces: list[bytes], kept: bytes):
     api.on("GET", f"{POD}/log", Answer(body=pieces))
-    assert await log_tail(port, pod(), 10) == kept
+    assert (await log_tail(port, pod(), 10)).text == kept
+
+
+async def test_a_tail_says_that_there_is_more_before_it(port: KubernetesPort, api: ScriptedApi):
+    """The API cuts by lines, we by bytes: either leaves something out."""
+    asked = 10 // 20 + 1
+    for body, was_cut in ((b"short", False), (b"x" * 11, True), (b"a\n" * asked, True)):
+        api.on("GET", f"{POD}/log", Answer(body=[body]))
+        assert (await log_tail(port, pod(), 10)).was_cut is was_cut, body
 
 
 async def test_a_log_that_is_not_there(port: KubernetesPort, api: ScriptedApi):

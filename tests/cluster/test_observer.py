@@ -161,7 +161,6 @@ def test_a_whole_job():
         attempt=1,
         failure="BackoffLimitExceeded",
         failure_message="Job has reached the specified backoff limit",
-        created_at=at("13:23:54"),
     )
 
 

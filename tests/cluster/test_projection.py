@@ -80,7 +80,6 @@ def test_of_strangers_only_what_takes_capacity_matters(projection: Projection, t
     projection.put(pod("runs", waiting_reason="CrashLoopBackOff", **stranger))
     projection.drop(pod("runs", **stranger))
     assert told == [Change(Kind.PODS, "pod-runs", None, affects_capacity=True)] * 2
-    assert list(projection.our_pods()) == []
 
 
 def test_a_pod_of_another_namespace_is_not_ours(projection: Projection):
@@ -93,7 +92,7 @@ def test_a_pod_that_is_gone_leaves_nothing(projection: Projection):
     projection.put(pod())
     projection.drop(pod())
     assert projection.observe(JOB) == (None, None)
-    assert (list(projection.bound_pods()), list(projection.our_pods())) == ([], [])
+    assert list(projection.bound_pods()) == []
 
 
 def test_of_several_pods_the_one_that_is_not_over_counts():
@@ -178,7 +177,6 @@ def test_a_listing_leads_to_the_same_as_starting_with_it(history: list[ObservedP
         projection.replace(Kind.PODS, listed)
     assert {p.uid: p for p in lived.bound_pods()} == {p.uid: p for p in fresh.bound_pods()}
     assert lived.observe(JOB) == fresh.observe(JOB)
-    assert {p.uid for p in lived.our_pods()} == {p.uid for p in fresh.our_pods()}
 
 
 @given(st.lists(PODS))

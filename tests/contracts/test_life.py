@@ -46,7 +46,7 @@ async def test_values_reach_the_container_as_they_are(bench: Workbench):
     spec = bench.spec("printf '%s\\n' \"$A\"", text=value)
     spec = bench.spec("printf '%s\\n' \"$A\"", env_vars=(("B", "b"), ("A", value), *spec.env_vars))
     _, pod = await bench.ended(spec)
-    assert await log_tail(bench.port, pod, 1000) == f"{value}\n".encode()
+    assert (await log_tail(bench.port, pod, 1000)).text == f"{value}\n".encode()
 
 
 async def test_a_log_can_be_followed_to_its_end(bench: Workbench):
@@ -59,7 +59,7 @@ async def test_a_log_can_be_followed_to_its_end(bench: Workbench):
 
 async def test_the_end_of_a_log_is_what_is_kept(bench: Workbench):
     _, pod = await bench.ended(bench.spec("echo one; echo two; echo three", text="one\ntwo\nthree"))
-    assert await log_tail(bench.port, pod, 10) == b"three\n"
+    assert (await log_tail(bench.port, pod, 10)).text == b"three\n"
     last = [chunk async for chunk in bench.port.read_log(pod, LogRange(tail_lines=2))]
     assert b"".join(last) == b"two\nthree\n"
 

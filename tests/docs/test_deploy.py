@@ -113,3 +113,9 @@ def test_the_service_leads_to_the_pods():
 def test_kustomization_lists_every_manifest():
     listed = the("Kustomization")["resources"]
     assert sorted(listed) == sorted(path.name for path in DEPLOY.glob("*.yaml") if path.name != "kustomization.yaml")
+
+
+def test_the_image_has_the_panels_files():
+    """They are not in git, so the build has to bring them before it makes the wheel."""
+    build = (ROOT / "Containerfile").read_text()
+    assert build.index("scripts/setup.py environment front-end") < build.index("pip wheel")

@@ -23,7 +23,7 @@ WAITING = (
     Reason.DRIVER_TOO_OLD,
     Reason.NEVER_FITS,
     Reason.BACKING_OFF,
-    Reason.CLUSTER_REFUSED,
+    Reason.JOB_NOT_CREATED,
 )
 
 

@@ -43,7 +43,7 @@ _SUBMISSION = Submission(
 )
 _WORKLOAD = Workload(WORKLOAD_ID, ORGANIZATION_ID, _SUBMISSION, submitted_by="ada@example.org", created_at=at(-60))
 _ATTEMPT = Attempt(WORKLOAD_ID, 1, SERVER, "nvidia.com/gpu", placed_at=at(0))
-_JOB = ObservedJob("job-1", _ATTEMPT.job_name, str(WORKLOAD_ID), 1, created_at=at(2))
+_JOB = ObservedJob("job-1", _ATTEMPT.job_name, str(WORKLOAD_ID), 1)
 _POD = ObservedPod("pod-1", f"{_ATTEMPT.job_name}-x7k2p", "gpuyard", _ATTEMPT.job_name, SERVER, "Pending", is_held=True)
 
 

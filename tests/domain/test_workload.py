@@ -106,6 +106,10 @@ def test_sentences_carry_their_numbers(said: str, wanted: str) -> None:
     assert not said.endswith((".", ":", " "))
 
 
+def test_gpus_are_counted_in_the_singular_and_the_plural() -> None:
+    assert [wording.gpus(count) for count in (0, 1, 2)] == ["0 GPUs", "1 GPU", "2 GPUs"]
+
+
 def test_foreign_text_is_one_short_line() -> None:
     clipped = wording.clip("x\n\t y " * 1000)
     assert "\n" not in clipped

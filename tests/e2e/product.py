@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from websockets.asyncio.client import connect
@@ -39,6 +40,7 @@ class Product:
     """One demo on one data folder. `start` after `kill` is the same installation again."""
 
     data: Path
+    port: int = 0  # 0: a free one at each start
     ready_file: Path = field(init=False)
     facts: dict[str, Any] = field(init=False, default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
@@ -48,7 +50,7 @@ class Product:
 
     async def start(self) -> None:
         self.ready_file.unlink(missing_ok=True)
-        command = ["demo", "--port", "0", "--data", str(self.data), "--ready-file", str(self.ready_file)]
+        command = ["demo", "--port", str(self.port), "--data", str(self.data), "--ready-file", str(self.ready_file)]
         with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: ASYNC220 — a moment, and nobody else is waiting
                 [sys.executable, "-m", "app", *command], stdout=log, stderr=log
@@ -58,6 +60,11 @@ class Product:
                 assert self._process.poll() is None, self.log()
                 await asyncio.sleep(0.05)
         self.facts = json.loads(self.ready_file.read_text())
+
+    async def start_again(self) -> None:
+        """Where it was before, so that those who were connected find it."""
+        self.port = urlsplit(self.facts["url"]).port or 0
+        await self.start()
 
     def log(self) -> str:
         return (self.data.parent / f"{self.data.name}.log").read_text()

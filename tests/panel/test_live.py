@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.auth import sessions
+from app.auth import TRUSTED_SECONDS, sessions
 from app.domain.people import Role
 from app.domain.workload import Workload
-from app.panel.live import TICK_SECONDS, TRUSTED_SECONDS
+from app.panel.live import TICK_SECONDS
 from app.store import people
 from app.store.models import UserRow
 from tests.panel.reader import reading

@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.observed import ObservedNode
 from app.store import people
+from app.store.models import AuditRow
 from tests.panel.world import HTMX, LIST, Page, Panel, location, row_ids
 
 SERVERS = "/orgs/acme/platform/servers"
@@ -59,6 +60,7 @@ async def test_a_refused_submission_leads_there_too(panel: Panel, who: str, slug
         answer = await browser.post(path, {"image": "busybox"}, **HTMX)
     assert (answer.status_code, answer.text) == (403, "")
     assert answer.headers["hx-redirect"] == f"/orgs/{slug}/projects?reason={code}"
+    assert await AuditRow.filter(action="submit_workload", organization_slug=slug).count() == 2
 
 
 async def test_a_reason_that_has_gone_away_is_not_shown(panel: Panel):

@@ -7,10 +7,6 @@ import pytest
 from app.placement import words
 
 
-def test_gpus_are_counted_in_the_singular_and_the_plural():
-    assert [words.gpus(count) for count in (0, 1, 2)] == ["0 GPUs", "1 GPU", "2 GPUs"]
-
-
 @pytest.mark.parametrize(("millis", "text"), [(16_000, "16"), (1500, "1.5"), (1, "0.001"), (0, "0"), (-2000, "0")])
 def test_cpu_is_told_in_cores(millis: int, text: str):
     assert words.cpu(millis) == text

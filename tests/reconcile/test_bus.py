@@ -64,22 +64,21 @@ async def test_a_waiter_that_is_cancelled_takes_no_signal_along():
 
 async def test_events_wake_every_follower_of_their_organization():
     bus = Bus()
-    first, second, other = bus.follow_events(ACME), bus.follow_events(ACME), bus.follow_events(OTHER)
-    bus.wake_events(ACME)
-    assert await first.wait(0)
-    assert await second.wait(0)
-    assert not await other.wait(0)
+    with bus.following(ACME) as first, bus.following(ACME) as second, bus.following(OTHER) as other:
+        bus.wake_events(ACME)
+        assert await first.wait(0)
+        assert await second.wait(0)
+        assert not await other.wait(0)
 
 
 async def test_who_has_gone_is_not_kept():
     bus = Bus()
-    gone, stays = bus.follow_events(ACME), bus.follow_events(ACME)
-    bus.unfollow_events(ACME, gone)
-    bus.wake_events(ACME)
-    assert not await gone.wait(0)
-    assert await stays.wait(0)
-    bus.unfollow_events(ACME, stays)
-    bus.unfollow_events(ACME, stays)
+    with bus.following(ACME) as stays:
+        with bus.following(ACME) as gone:
+            pass
+        bus.wake_events(ACME)
+        assert not await gone.wait(0)
+        assert await stays.wait(0)
     bus.wake_events(ACME)
     assert not bus._tails
 

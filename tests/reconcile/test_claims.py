@@ -56,3 +56,15 @@ async def test_what_is_placed_during_a_full_look_stays(world: World):
     claims.add(attempt, workload)
     await loading
     assert len(claims.open()) == 1
+
+
+async def test_what_ends_during_a_full_look_stays_away(world: World):
+    """It was still unstarted when the store was read; its GPUs are free all the same."""
+    claims = Claims(world.projection)
+    workload = await world.place()
+    [attempt] = await world.attempts(workload)
+    loading = asyncio.ensure_future(claims.load())
+    await asyncio.sleep(0)
+    claims.drop(attempt)
+    await loading
+    assert claims.open() == []

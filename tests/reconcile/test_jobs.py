@@ -150,7 +150,7 @@ async def test_a_cluster_that_does_not_answer_loses_nothing_and_is_named(world: 
             await world.step(workload)
         assert caught.value.retry_after == 7.0
     held_up = await loaded(workload)
-    assert (held_up.status, held_up.reason) == (Status.PENDING, Reason.CLUSTER_REFUSED)
+    assert (held_up.status, held_up.reason) == (Status.PENDING, Reason.JOB_NOT_CREATED)
     assert UNAVAILABLE.message in held_up.message
     await world.settle(workload)
     assert world.cluster.created == [name_of(workload)]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.store import people
-from app.store.database import Database, UnsupportedDatabaseError, normalize_url, opened
+from app.store.database import UnsupportedDatabaseError, normalize_url, opened
 from tests.clock import START
 from tests.store.builders import an_organization
 
@@ -57,11 +57,6 @@ def test_another_database_is_refused_with_what_would_do(url: str):
     with pytest.raises(UnsupportedDatabaseError, match=r"sqlite:///path or postgres://user@host/name") as refusal:
         normalize_url(url)
     assert "secret" not in str(refusal.value)
-
-
-def test_a_database_knows_which_it_is():
-    assert Database("sqlite:///a.db").is_sqlite
-    assert not Database("postgres://u@h/n").is_sqlite
 
 
 @pytest.mark.parametrize("name", ["plain.db", "with space.db", "50%.db", "ü.db", "a%20b.db"])
