@@ -29,7 +29,7 @@ class Server:
     memory_free_bytes: Long | None = strawberry.field(description="Free memory; null while it is not seen.")
     usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
     unusable_reason: str | None = strawberry.field(description="Why not.")
-    last_seen_at: datetime = strawberry.field(description="When what is on record last changed.")
+    changed_at: datetime = strawberry.field(description="When what is on record last changed.")
     gone_at: datetime | None = strawberry.field(description="Since when the cluster does not show it any more.")
 
     @classmethod
@@ -48,6 +48,6 @@ class Server:
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
             usable=seen is not None and not seen.unusable,
             unusable_reason=seen.unusable or None if seen else words.NOT_SHOWN,
-            last_seen_at=record.last_seen_at,
+            changed_at=record.last_seen_at,
             gone_at=record.gone_at,
         )

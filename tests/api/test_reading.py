@@ -20,7 +20,7 @@ VIEWER = "{ viewer { name email scopes organizations { slug name role gpuWorkloa
 SERVERS = """
 { organization(slug: "acme") { servers {
   name product driverVersion cudaVersion gpuMemoryMib gpuCount gpusHealthy gpusFree cpuFreeMillis memoryFreeBytes
-  usable unusableReason lastSeenAt goneAt
+  usable unusableReason changedAt goneAt
 } } }
 """
 WITH_DETAILS = PAGE.replace(

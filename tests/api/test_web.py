@@ -21,7 +21,7 @@ async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api:
     status, body = await get(api, "/readyz")
     assert (status, body["status"]) == (503, "not ready")
     assert set(body["watches"]) == {"nodes", "pods", "jobs"}
-    assert set(body["loops"]) == {"jobs", "schedule", "nodes", "resync"}
+    assert set(body["loops"]) == {"check", "jobs", "schedule", "nodes", "resync"}
 
 
 async def test_it_is_ready_once_every_kind_is_listed(api: Api):

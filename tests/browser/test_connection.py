@@ -14,7 +14,8 @@ from tests.browser.conftest import Meet
 from tests.browser.relay import relayed
 from tests.e2e.product import Product
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+# Each starts a product of its own, some twice, beside a browser.
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
 
 LOST = re.compile(r"net::ERR_|Failed to fetch|network error")
 NO_NEWS = re.compile(r"^no news since \d\d:\d\d UTC$")
@@ -22,9 +23,11 @@ NO_NEWS = re.compile(r"^no news since \d\d:\d\d UTC$")
 
 @pytest.fixture
 def mortal(tmp_path: Path) -> Iterator[Product]:
+    """One to kill; a polite stop at the end would only take time."""
     product = Product(tmp_path / "data")
     try:
         yield product
+        product.kill()
     finally:
         product.end()
 
