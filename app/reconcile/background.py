@@ -11,6 +11,7 @@ import structlog
 
 from app.bus import Bus, Listeners
 from app.clock import Clock
+from app.cluster.labels import workload_of
 from app.cluster.port import ClusterError, ClusterPort, Kind
 from app.cluster.projection import Change, Projection
 from app.cluster.watches import run_watches
@@ -53,6 +54,7 @@ class Background:
     resync: KeyedLoop[str] = field(init=False)
     has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
     missing: tuple[str, ...] = field(init=False, default=())  # sentences on what the cluster lacks for work
+    _has_looked: bool = field(init=False, default=False)
     servers_recorded: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -137,20 +139,28 @@ class Background:
         return 0.0 if is_urgent else _PROGRESS_PAUSE
 
     async def _record_nodes(self, _: str) -> datetime | None:
-        """Record them, and let every workload see whether its own node still answers."""
+        """Record them, and let every workload that is on one see whether it still answers."""
         if await self._recorder.record():
             self.servers_recorded.set()
-        for job in self.projection.our_jobs():
-            self.jobs.queue.add(UUID(job.workload_id))
+        for pod in self.projection.bound_pods():
+            workload_id = workload_of(pod.job_name) if pod.namespace == self.projection.namespace else None
+            if workload_id is not None:
+                self.jobs.queue.add(UUID(workload_id))
         return None
 
     async def _look_at_everything(self, _: str) -> datetime | None:
-        """What was missed is found here: by a lost signal, by another process, by a restart."""
+        """What was missed is found here: by a lost signal, by another process, by a restart.
+
+        The first look takes in the Jobs that are merely kept for a while, and so sets the time of their removal.
+        """
         if not self.projection.synced:
             return self.clock.now() + timedelta(seconds=0.1)
         await self._claims.load()
-        for workload_id in await reads.workloads_to_reconcile():
+        now = self.clock.now()
+        kept_since = now - timedelta(seconds=self.policy.job_retention_seconds) if self._has_looked else None
+        for workload_id in await reads.workloads_to_reconcile(kept_since):
             self.bus.wake_workload(workload_id)
+        self._has_looked = True
         self.bus.wake_queue()
         self.bus.wake_nodes()
         return self.clock.now() + timedelta(seconds=self.resync_seconds)

@@ -101,10 +101,16 @@ async def uncleaned_attempts(workload_id: UUID) -> list[Attempt]:
     return [mapping.attempt(row) for row in rows]
 
 
-async def workloads_to_reconcile() -> list[UUID]:
-    """Every workload that is live or left something in the cluster: where a restart begins."""
+async def workloads_to_reconcile(kept_since: datetime | None = None) -> list[UUID]:
+    """Every workload that is live or left something in the cluster: where a restart begins.
+
+    With `kept_since`, without those whose attempt ended by itself after it: their Jobs are merely kept for a while.
+    """
     live = await WorkloadRow.filter(status__in=_LIVE).values_list("id", flat=True)
-    leftovers = await AttemptRow.filter(cleaned_at=None).values_list("workload_id", flat=True)
+    left = AttemptRow.filter(cleaned_at=None)
+    if kept_since is not None:
+        left = left.filter(Q(ended_at__lte=kept_since) | Q(exit_code=None) | Q(stop_reason__isnull=False))
+    leftovers = await left.values_list("workload_id", flat=True)
     return list(dict.fromkeys([*map(_uuid, live), *map(_uuid, leftovers)]))
 
 

@@ -40,6 +40,16 @@ async def test_after_its_time_nothing_is_left(world: World):
     assert await reads.workloads_to_reconcile() == []
 
 
+async def test_what_is_merely_kept_is_not_looked_at_again_and_again(world: World):
+    """There may be thousands of them: the first look sets their time, later ones leave them out until it has come."""
+    workload = await ended(world)
+    retention = seconds(POLICY.job_retention_seconds)
+    assert await reads.workloads_to_reconcile() == [workload.id]
+    assert await reads.workloads_to_reconcile(world.clock.now() - retention) == []
+    world.clock.advance(POLICY.job_retention_seconds)
+    assert await reads.workloads_to_reconcile(world.clock.now() - retention) == [workload.id]
+
+
 async def test_what_was_stopped_goes_at_once(world: World):
     workload = await world.run()
     await world.cancel(workload)
