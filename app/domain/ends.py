@@ -42,6 +42,7 @@ _IMAGE_TROUBLE = frozenset(
 )
 START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
 _CONFIGURATION_TROUBLE = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+_STOPPED = frozenset({143, 137})  # what SIGTERM and SIGKILL leave
 LOST_CONTAINERS = frozenset({"ContainerStatusUnknown", "Unknown"})
 
 
@@ -78,7 +79,8 @@ def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us
     """True when the container ended by itself before `moment`.
 
     The cluster's stamps are whole seconds, cut off. Within the same second the pod's own deletion stamp decides: a
-    pod that nobody had begun to delete ended by itself.
+    pod that nobody had begun to delete ended by itself. That stamp moves on to the end when the grace time of an ended
+    pod is set to 0, so where we had it deleted, the exit code of our signal tells as well.
     """
     finished = attempt.finished_at
     if finished is None:
@@ -87,7 +89,10 @@ def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us
     if by_us and deleted is not None and deleted <= finished:
         return False
     second = moment.replace(microsecond=0)
-    return finished < second or (finished == second and (deleted is None or deleted > finished))
+    if finished != second:
+        return finished < second
+    was_our_signal = by_us and deleted is not None and attempt.exit_code in _STOPPED
+    return not was_our_signal and (deleted is None or deleted > finished)
 
 
 def _run_timeout(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:

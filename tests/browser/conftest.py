@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, StorageState
 
 from tests.browser.chromium import find_chromium, launched
 from tests.browser.person import Person
@@ -39,6 +39,16 @@ async def product(browser: Browser, tmp_path_factory: pytest.TempPathFactory) ->
         product.end()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def owners_cookies(browser: Browser, product: Product) -> StorageState:
+    """For tests that are not about signing in."""
+    owner = Person(await browser.new_page(), product)
+    await owner.sign_in("owner")
+    cookies = await owner.page.context.storage_state()
+    await owner.must_be_content()
+    return cookies
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def meet(browser: Browser, product: Product) -> AsyncIterator[Meet]:
     """Somebody with a browser of their own."""
@@ -51,9 +61,14 @@ async def meet(browser: Browser, product: Product) -> AsyncIterator[Meet]:
         of: Product | None = None,
         base: str = "",
         allowed: Collection[re.Pattern[str]] = (),
+        cookies: StorageState | None = None,
     ) -> Person:
         context = await browser.new_context(
-            java_script_enabled=scripts, viewport={"width": width, "height": 900}, locale="en", timezone_id="UTC"
+            java_script_enabled=scripts,
+            viewport={"width": width, "height": 900},
+            locale="en",
+            timezone_id="UTC",
+            storage_state=cookies,
         )
         met.append(Person(await context.new_page(), of or product, allowed, base))
         return met[-1]

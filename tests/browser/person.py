@@ -71,9 +71,11 @@ class Person:
         """Fill in the form by the labels' inputs and send it; the new workload's id, as the page shows it."""
         for name, text in typed.items():
             await self.page.locator(f"#{name}").fill(text)
-        await self.page.get_by_role("button", name="Submit").click()
         said = self.page.locator("#accepted")
+        before = await said.locator("dd").first.inner_text() if await said.count() else ""
+        await self.page.get_by_role("button", name="Submit").click()
         await expect(said).to_contain_text("Submitted")
+        await expect(said.locator("dd").first).not_to_have_text(before)
         workload_id = UUID(await said.locator("dd").first.inner_text())
         await expect(said).to_contain_text(f"gw-{workload_id.hex}-1")
         return workload_id
