@@ -121,7 +121,7 @@ def test_a_cancel_against_the_containers_own_end(
 
 @pytest.mark.parametrize("code", [137, 143])
 def test_a_deletion_stamp_that_moved_on_does_not_hide_our_signal(code: int) -> None:
-    """An ended pod's grace time is set to 0, and its stamp with it: into the next second, as the clock would have it."""
+    """An ended pod's grace time is set to 0, and its stamp moves with it: into the next second, if it so happens."""
     attempt = stopped_for(Reason.CANCEL_REQUESTED, 600.9, an_executing_attempt())
     pod = an_ended_pod(an_end(code, finished=600), deletion_requested_at=at(601))
     ended = decided(cancelled_at(600.8, a_running_workload()), attempt, seen(pod)).workload
