@@ -14,6 +14,7 @@ from rich.console import Console
 
 from app.auth.secrets import hash_password, hash_token, new_token
 from app.clock import SystemClock
+from app.cluster.port import ClusterError
 from app.commands import administer
 from app.config import ConfigurationError, load_database_url, load_settings
 from app.demo.cluster import ClusterDidNotStartError
@@ -34,6 +35,7 @@ _EXPECTED = (
     DomainError,
     FolderInUseError,
     ClusterDidNotStartError,
+    ClusterError,
     DatabaseUnavailableError,
     UnsupportedDatabaseError,
     OSError,

@@ -122,6 +122,8 @@ def _infrastructure(_workload: Workload, attempt: Attempt, seen: Observation) ->
     pod = seen.pod
     if pod is None or (attempt.stop_reason is not None and not _ended_by_itself(attempt, seen)):
         return None
+    if pod.phase == "Succeeded":
+        return None  # it came to its own good end, whatever happened to its server then
     reason = _POD_REASONS.get(pod.reason) or (Reason.NODE_REFUSED if pod.reason.startswith("OutOf") else None)
     if reason is None and pod.disruption:
         reason = _DISRUPTIONS.get(pod.disruption, Reason.EVICTED)

@@ -46,8 +46,11 @@ class ObservedPod:
 
     @property
     def is_over(self) -> bool:
-        """By phase: a pod whose container has ended may be called Running yet, its reason still to come."""
-        return self.phase in ("Succeeded", "Failed")
+        """By phase: a pod whose container has ended may be called Running yet, its reason still to come.
+
+        A deleted pod that never had a node is over too: nobody is there to say so of it.
+        """
+        return self.phase in ("Succeeded", "Failed") or (self.deletion_requested_at is not None and not self.node)
 
     @property
     def holds_capacity(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from app.domain.cuda import cuda_of_image
-from app.domain.environment import check_environment, has_surrogate
+from app.domain.environment import check_environment, has_surrogate, sent_size
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.image import ImageReference, resolve_image
 from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
@@ -170,9 +170,10 @@ def _text(problems: list[Problem], field: str, value: str | None, longest: int) 
 
 
 def _check_words(field: str, words: Sequence[str]) -> list[Problem]:
-    total = sum(len(word.encode("utf-8", "surrogatepass")) for word in words)
+    total = sum(map(sent_size, words))
     if total > MAX_WORDS_BYTES:
-        return [Problem(field, f"its words together may have {MAX_WORDS_BYTES} bytes; these have {total}")]
+        words_about = f"its words together may have {MAX_WORDS_BYTES} bytes as they are sent; these have {total}"
+        return [Problem(field, words_about)]
     if len(words) > MAX_WORDS:
         return [Problem(field, f"at most {MAX_WORDS} words are taken; {len(words)} were given")]
     return [

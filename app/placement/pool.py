@@ -34,6 +34,7 @@ class Pool:
         self.largest = largest_server(servers)
         self._totals = shelve(servers, _total_key)
         self._usable_totals = shelve(usable, _total_key)
+        self._offers = shelve(usable, _offer_key)
         self._free = shelve(usable, _free_key)
         self._held: dict[str, list[tuple[Shelf, Key]]] = {}
         for shelf in self._free:
@@ -60,10 +61,11 @@ class Pool:
             held[at] = (shelf, new)
 
     def avoided(self, shape: Shape) -> frozenset[str]:
-        """The servers to step over: none where every other server, free or not, is too small or its driver too old."""
-        if not shape.avoid or best(self._totals, shape, shape.avoid):
-            return shape.avoid
-        return frozenset()
+        """The servers to step over: none where no other could take the shape as it is now, were it idle.
+
+        A failed try somewhere is better than to wait beside an idle server for one that is closed or has bad GPUs.
+        """
+        return shape.avoid if shape.avoid and best(self._offers, shape, shape.avoid) else frozenset()
 
     def has_large_enough(self, shape: Shape) -> bool:
         """Whatever its state and its driver."""
@@ -140,6 +142,10 @@ def _most_free(server: ServerCapacity) -> int:
 
 def _free_key(server: ServerCapacity, resource: str) -> Key:
     return server.gpus_free.get(resource, 0), server.cpu_free, server.memory_free, server.name
+
+
+def _offer_key(server: ServerCapacity, resource: str) -> Key:
+    return server.gpus_allocatable.get(resource, 0), server.cpu_total, server.memory_total, server.name
 
 
 def _total_key(server: ServerCapacity, resource: str) -> Key:

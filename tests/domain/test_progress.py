@@ -240,3 +240,18 @@ def test_what_the_cluster_says_while_we_stop_it_is_no_obstacle() -> None:
     after = decided(a_starting_workload(), attempt, seen(a_waiting_pod("ContainerCreating")), 1900).attempt
     assert after is not None
     assert after.waiting_reason == "ErrImagePull"
+
+
+def test_a_deleted_pod_without_a_node_is_over() -> None:
+    """Nothing runs, and no kubelet is there to say so: a cancel must not wait for one."""
+    pod = a_pod(node="", deletion_requested_at=at(600), scheduling_message="0/3 nodes are available")
+    attempt = a_created_attempt(stop_reason=Reason.CANCEL_REQUESTED, stop_requested_at=at(599))
+    cancelled = replace(a_starting_workload(), cancel_requested_at=at(599), cancelled_by="ada@example.org")
+    assert decided(cancelled, attempt, seen(pod), 601).workload.status is Status.CANCELLED
+
+
+def test_a_good_end_stays_one_though_its_server_was_lost_then() -> None:
+    ended = Terminated(0, "Completed", "", at(STARTED), at(ENDED))
+    pod = a_running_pod(phase="Succeeded", running_since=None, terminated=ended, disruption="DeletionByTaintManager")
+    done = decided(a_running_workload(), an_executing_attempt(), seen(pod), ENDED + 200).workload
+    assert (done.status, done.exit_code) == (Status.COMPLETED, 0)

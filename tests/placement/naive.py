@@ -62,9 +62,15 @@ def could_ever_fit(wanted: Request, server: ServerCapacity) -> bool:
     )
 
 
+def could_fit_idle(wanted: Request, server: ServerCapacity) -> bool:
+    """As the server is now, but for what others have taken."""
+    healthy = any(count >= wanted.gpu_count for count in server.gpus_allocatable.values())
+    return could_ever_fit(wanted, server) and healthy and not server.unusable
+
+
 def _place(wanted: Request, rooms: list[Room]) -> tuple[str, str] | None:
     others = [room for room in rooms if room.server.name not in wanted.avoid]
-    allowed = others if any(could_ever_fit(wanted, room.server) for room in others) else rooms
+    allowed = others if any(could_fit_idle(wanted, room.server) for room in others) else rooms
     fitting = [(room, resource) for room in allowed for resource in room.gpus if fits(wanted, room, resource)]
     if not fitting:
         return None

@@ -107,12 +107,6 @@ def test_no_usable_server(servers: list[ServerCapacity], message: str):
     assert told(request(gpus=2), *servers) == (Reason.NO_USABLE_SERVER, message)
 
 
-def test_an_avoided_server_is_no_usable_server_while_the_others_are_closed():
-    servers = [server("a"), server("b", **CORDONED)]
-    message = "needs 2 GPUs; of 2 servers large enough 1 is avoided after a failed attempt and 1 is cordoned"
-    assert told(request(gpus=2, avoid=frozenset("a")), *servers) == (Reason.NO_USABLE_SERVER, message)
-
-
 def test_servers_that_are_too_small_in_memory_are_not_counted():
     servers = [server("a", **CORDONED), server("b", memory_total=GI, **LOST)]
     message = "needs 2 GPUs; the only server large enough, a, is cordoned"
