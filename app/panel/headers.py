@@ -8,7 +8,11 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_POLICY = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'"
+# Pictures may be `data:`: Pico's own icons are, until our style sheet, which replaces them, has been read.
+_POLICY = (
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; object-src 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
 _ALWAYS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",

@@ -95,6 +95,7 @@ async def test_every_answer_carries_the_security_headers(panel: Panel, path: str
         headers = (await browser.get(path)).headers
     policy = {part.split()[0]: part for part in headers["content-security-policy"].split("; ")}
     assert policy["default-src"] == "default-src 'self'"
+    assert policy["img-src"] == "img-src 'self' data:"
     for name in ("base-uri", "object-src", "frame-ancestors"):
         assert policy[name] == f"{name} 'none'"
     assert policy["form-action"] == "form-action 'self'"
