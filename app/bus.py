@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
+LOOK_AGAIN_SECONDS = 2.0  # for who follows events: another process may have written; a lost wake-up costs no more
+
 
 class Signal:
     """One waiter's flag. `wait` returns at once if anything happened since the last `wait` returned."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import strawberry
 
 from app.auth import TRUSTED_SECONDS
+from app.bus import LOOK_AGAIN_SECONDS
 from app.commands.context import open_gpu_workloads
 from app.domain.people import Organization, Permission
 from app.graphql.context import Info
@@ -16,7 +17,6 @@ from app.graphql.nodes.workload import WorkloadEvent
 from app.store import reads
 
 _BATCH = 200
-_LOOK_AGAIN_SECONDS = 2.0  # another process may have written; a lost wake-up costs no more than this
 
 
 @strawberry.type(description="What can be followed, over graphql-transport-ws.")
@@ -44,7 +44,7 @@ class Subscription:
                     sequence = event.sequence
                     yield WorkloadEvent.from_domain(event)
                 if len(events) < _BATCH:
-                    await signal.wait(_LOOK_AGAIN_SECONDS)
+                    await signal.wait(LOOK_AGAIN_SECONDS)
 
 
 async def _open(info: Info, slug: str) -> Organization:

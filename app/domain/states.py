@@ -206,7 +206,7 @@ _REASON_MEANINGS = {
     Reason.NODE_REFUSED: "its server did not admit it",
     Reason.POD_DELETED: "its pod was deleted by somebody",
     Reason.JOB_DELETED: "its Job was deleted by somebody",
-    Reason.JOB_REFUSED: "its Job failed before it had a pod",
+    Reason.JOB_REFUSED: "the cluster refused its Job, or the Job failed before it had a pod",
 }
 
 

@@ -96,8 +96,12 @@ class Workload:
 
     @property
     def queue_deadline(self) -> datetime | None:
-        limit = self.spec.queue_timeout_seconds
-        return None if limit is None else (self.queued_at or self.created_at) + timedelta(seconds=limit)
+        return queue_deadline(self.queued_at or self.created_at, self.spec.queue_timeout_seconds)
+
+
+def queue_deadline(queued_at: datetime, limit_seconds: int | None) -> datetime | None:
+    """When waiting for a server ends in failure; None without a limit."""
+    return None if limit_seconds is None else queued_at + timedelta(seconds=limit_seconds)
 
 
 def signal_of(exit_code: int | None) -> int | None:

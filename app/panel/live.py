@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.auth import TRUSTED_SECONDS, sessions
+from app.bus import LOOK_AGAIN_SECONDS
 from app.domain.errors import DomainError
 from app.domain.people import Permission
 from app.panel import guards, streams, wording
@@ -24,7 +25,6 @@ from app.panel.rendering import render
 from app.store import reads
 
 TICK_SECONDS = 10.0
-_LOOK_AGAIN_SECONDS = 2.0  # another process may have written; details may change without an event
 _LOOK_PAUSE = 0.1  # many changes at a time are told together
 _LONGEST_CURSOR = 18
 
@@ -76,7 +76,7 @@ class LivePages:
                     told_at = clock.monotonic()
                 if not has_more:
                     await asyncio.sleep(_LOOK_PAUSE)
-                    await signal.wait(_LOOK_AGAIN_SECONDS)
+                    await signal.wait(LOOK_AGAIN_SECONDS)
             yield streams.come_back()
 
     def _tick(self) -> str:

@@ -47,14 +47,6 @@ class JobRefusedError(Exception):
         self.message = message
 
 
-class JobNotCreatedError(Exception):
-    """No verdict on the attempt's Job: the cluster doesn't answer, or GPUYard isn't set up on it."""
-
-    def __init__(self, cause: UnavailableError) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
-
-
 @dataclass(frozen=True)
 class JobReconciler:
     port: ClusterPort
@@ -94,10 +86,9 @@ class JobReconciler:
             refused = refuse(stored.workload, attempt, error.message, now, self.policy)
             await self._write(stored, attempt, refused, now)
             return now
-        except JobNotCreatedError as error:  # nobody's verdict: say why it is still missing, and try again
-            obstacle = note_obstacle(stored.workload, error.cause.message)
-            await self._write(stored, attempt, Decision(obstacle, attempt), now)
-            raise error.cause from error
+        except UnavailableError as error:  # nobody's verdict: say why the Job is still missing, and try again
+            await self._write(stored, attempt, Decision(note_obstacle(stored.workload, error.message), attempt), now)
+            raise
         return decision.wake_at
 
     async def _observe(self, attempt: Attempt) -> Observation:
@@ -160,8 +151,6 @@ class JobReconciler:
             job = await self.port.create_job(spec)
         except (ConflictError, RefusedError) as error:
             raise JobRefusedError(error.message) from error
-        except UnavailableError as error:
-            raise JobNotCreatedError(error) from error
         self.projection.remember_job(job)
 
     async def _job_spec(self, workload: Workload, attempt: Attempt) -> JobSpec:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.clock import Clock
 from app.cluster.projection import Projection
-from app.reconcile.schedule import default_pool
+from app.reconcile.schedule import pool_owner
 from app.store import people, servers
 
 
@@ -19,7 +19,7 @@ class NodeRecorder:
         """True once done; False while the cluster has not been listed yet."""
         if not self.projection.synced:
             return False
-        default = default_pool(await people.organizations())
-        nodes = [(node, node.pool or default) for node in self.projection.nodes.values()]
+        owner = pool_owner(await people.organizations())
+        nodes = [(node, owner(node)) for node in self.projection.nodes.values()]
         await servers.record_nodes(nodes, self.clock.now())
         return True

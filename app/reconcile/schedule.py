@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from app.bus import Bus
@@ -18,9 +18,10 @@ from app.clock import Clock
 from app.cluster.projection import Projection
 from app.domain.cuda import CudaVersion
 from app.domain.lifecycle import Decision, decide_waiting, place
+from app.domain.observed import ObservedNode
 from app.domain.people import Organization
 from app.domain.states import Reason
-from app.domain.workload import Attempt, Workload
+from app.domain.workload import Attempt, Workload, queue_deadline
 from app.placement.plan import Answer, Place, Plan, Request, plan
 from app.placement.snapshot import Snapshot
 from app.reconcile.board import Board
@@ -46,18 +47,18 @@ class Scheduler:
         await self.claims.ensure_loaded()
         now = self.clock.now()
         queue = await reads.waiting_workloads()
-        overdue = [w.id for w in queue if (deadline := _deadline(w)) is not None and deadline <= now]
-        await self._decide(overdue, lambda workload: decide_waiting(workload, now))
-        eligible = [w for w in queue if w.id not in set(overdue) and (w.not_before is None or w.not_before <= now)]
+        overdue = {w.id for w in queue if (deadline := _deadline(w)) is not None and deadline <= now}
+        await self._decide(list(overdue), lambda workload: decide_waiting(workload, now))
+        eligible = [w for w in queue if w.id not in overdue and (w.not_before is None or w.not_before <= now)]
         if eligible:
             await self._plan(eligible)
         return _next_moment(queue, now)
 
     async def _plan(self, queue: Sequence[Waiting]) -> None:
         organizations = await people.organizations()
-        slugs, default = {o.id: o.slug for o in organizations}, default_pool(organizations)
+        slugs = {o.id: o.slug for o in organizations}
         requests = [_request(w, slugs[w.organization_id]) for w in queue]
-        take = self.board.snapshot(lambda node: node.pool or default)
+        take = self.board.snapshot(pool_owner(organizations))
         answers = (await asyncio.to_thread(_plan, requests, take)).answers
         await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)})
         await self._explain(queue, answers)
@@ -109,9 +110,10 @@ def _plan(requests: Sequence[Request], take_snapshot: Callable[[], Snapshot]) ->
     return plan(requests, take_snapshot())
 
 
-def default_pool(organizations: Iterable[Organization]) -> str:
-    """The slug of the organization that owns nodes without a pool label; empty where none does."""
-    return next((o.slug for o in organizations if o.is_default), "")
+def pool_owner(organizations: Iterable[Organization]) -> Callable[[ObservedNode], str]:
+    """Whose a node is: the slug that its pool label names, else that of the default organization, else nobody's."""
+    default = next((o.slug for o in organizations if o.is_default), "")
+    return lambda node: node.pool or default
 
 
 def _request(waiting: Waiting, slug: str) -> Request:
@@ -128,8 +130,7 @@ def _request(waiting: Waiting, slug: str) -> Request:
 
 
 def _deadline(waiting: Waiting) -> datetime | None:
-    limit = waiting.queue_timeout_seconds
-    return None if limit is None else waiting.queued_at + timedelta(seconds=limit)
+    return queue_deadline(waiting.queued_at, waiting.queue_timeout_seconds)
 
 
 def _next_moment(queue: Iterable[Waiting], now: datetime) -> datetime | None:

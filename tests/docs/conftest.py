@@ -9,17 +9,13 @@ import pytest
 import pytest_asyncio
 
 from tests.docs.pages import ROOT
-from tests.e2e.product import Product
+from tests.e2e.product import Product, started
 
 
 @pytest_asyncio.fixture
 async def product(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Product]:
-    product = Product(tmp_path_factory.mktemp("docs") / "data")
-    try:
-        await product.start()
+    async with started(tmp_path_factory.mktemp("docs") / "data") as product:
         yield product
-    finally:
-        product.end()
 
 
 @pytest.fixture

@@ -8,17 +8,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.e2e.product import Product
+from tests.e2e.product import Product, started
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_product(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Product]:
-    product = Product(tmp_path_factory.mktemp("product") / "data")
-    try:
-        await product.start()
+    async with started(tmp_path_factory.mktemp("product") / "data") as product:
         yield product
-    finally:
-        product.end()
 
 
 @pytest.fixture

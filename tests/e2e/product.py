@@ -35,6 +35,17 @@ subscription($org: String!, $after: String) {
 """
 
 
+@asynccontextmanager
+async def started(data: Path) -> AsyncIterator[Product]:
+    """A product on a fresh folder; nothing of it is left afterwards."""
+    product = Product(data)
+    try:
+        await product.start()
+        yield product
+    finally:
+        product.end()
+
+
 @dataclass
 class Product:
     """One demo on one data folder. `start` after `kill` is the same installation again."""
