@@ -24,6 +24,7 @@ from app.config import Settings
 from app.graphql.context import Services
 from app.panel.streams import Streams
 from app.reconcile.background import Background
+from app.reconcile.cluster_loops import Cluster
 from app.store.database import opened
 from app.web import build_web
 
@@ -42,9 +43,8 @@ class Application:
 def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application:
     """Put the parts together. Nothing is opened or sent yet."""
     bus = Bus()
-    background = Background(
-        port, Projection(settings.namespace), bus, clock, settings.policy, settings.resync, settings.reconcilers
-    )
+    clusters = [Cluster("default", port, Projection(settings.namespace))]
+    background = Background(clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers)
     services = Services(CommandContext(clock, bus, settings.defaults), background.board)
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
@@ -108,7 +108,7 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
 
         async def tell() -> None:
             if once_ready:
-                await application.background.servers_recorded.wait()
+                await application.background.servers_recorded()
             announce(_address(settings.host, listener))
 
         server = _Server(config, tell, application.streams)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -22,6 +25,8 @@ from app.panel.log_reader import LogReader
 from app.panel.routes import panel_routes
 from app.panel.streams import Streams
 from app.reconcile.background import Background
+from app.reconcile.cluster_loops import ClusterLoops
+from app.reconcile.loop import KeyedLoop
 
 _MAX_BODY_BYTES = 2 * 2**20
 
@@ -37,19 +42,30 @@ class HealthPage:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
+        clusters = {loops.name: self._cluster(loops) for loops in self.background.per_cluster.values()}
+        is_ready = all(it["status"] == "ok" for it in clusters.values()) and not self.background.has_ended
+        status = "ok" if is_ready else "not ready"
+        body = {"status": status, "loops": self._loops(self.background.loops), "clusters": clusters}
+        return JSONResponse(body, 200 if is_ready else 503)
+
+    def _cluster(self, cluster: ClusterLoops) -> dict[str, Any]:
         watches = {
             kind.value: {"synced": h.synced, "failures": h.failures, "error": h.last_error or None}
-            for kind, h in self.background.projection.health.items()
+            for kind, h in cluster.projection.health.items()
         }
-        loops = {
+        is_watching = cluster.projection.synced and not any(w["failures"] for w in watches.values())
+        return {
+            "status": "ok" if is_watching and not cluster.missing else "not ready",
+            "missing": cluster.missing,
+            "watches": watches,
+            "loops": self._loops(cluster.loops),
+        }
+
+    def _loops(self, loops: Iterable[KeyedLoop[UUID] | KeyedLoop[str]]) -> dict[str, Any]:
+        return {
             loop.name: {"age": self._age(loop.health.last_pass), "error": loop.health.last_error or None}
-            for loop in self.background.loops
+            for loop in loops
         }
-        is_watching = self.background.projection.synced and not any(w["failures"] for w in watches.values())
-        is_ready = is_watching and not self.background.missing and not self.background.has_ended
-        status = "ok" if is_ready else "not ready"
-        body = {"status": status, "missing": self.background.missing, "watches": watches, "loops": loops}
-        return JSONResponse(body, 200 if is_ready else 503)
 
     def _age(self, moment: float | None) -> float | None:
         return None if moment is None else round(self.clock.monotonic() - moment, 3)
@@ -59,7 +75,7 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     """`streams` is what ends the panel's open streams when the server stops."""
     health = HealthPage(background, services.commands.clock)
     endpoint = GraphQLEndpoint(schema, services)
-    logs = LogReader(background.port, background.projection)
+    logs = LogReader(background.clusters[0].port, background.clusters[0].projection)
     sign_in = SignIn(services.commands.clock)
     desk = Desk(services.commands, services.board, logs, streams or Streams(), sign_in)
     return Starlette(

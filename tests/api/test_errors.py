@@ -36,7 +36,7 @@ class BrokenBoard(Board):
 @pytest.fixture
 def broken(api: Api) -> Api:
     """The same app, whose board fails."""
-    projection = api.background.projection
+    projection = api.projection
     services = Services(api.services.commands, BrokenBoard(projection, Claims(projection)))
     return replace(api, web=GraphQLEndpoint(schema, services), services=services)
 

@@ -108,8 +108,8 @@ async def test_a_server_that_the_cluster_does_not_show_is_on_record_only(api: Ap
 async def test_a_server_that_the_cluster_shows(api: Api):
     shown = node("gpu-1", 8, allocatable_gpus=((GPU, 7),), product="NVIDIA-H100", driver="535.104.05", cuda="12.2")
     await servers.record_nodes([(shown, "acme")], START)
-    api.background.projection.put(shown)
-    api.background.projection.put(pod("gpu-1", gpus=3))
+    api.projection.put(shown)
+    api.projection.put(pod("gpu-1", gpus=3))
     found = (await api.data(SERVERS))["organization"]["servers"]
     assert {name: found[0][name] for name in ("product", "driverVersion", "cudaVersion")} == {
         "product": "NVIDIA-H100",

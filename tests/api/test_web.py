@@ -20,29 +20,34 @@ async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api:
     assert await get(api, "/healthz") == (200, {"status": "ok"})
     status, body = await get(api, "/readyz")
     assert (status, body["status"]) == (503, "not ready")
-    assert set(body["watches"]) == {"nodes", "pods", "jobs"}
-    assert set(body["loops"]) == {"check", "jobs", "schedule", "nodes", "resync"}
+    assert set(body["loops"]) == {"schedule", "resync"}
+    assert set(body["clusters"]["default"]["watches"]) == {"nodes", "pods", "jobs"}
+    assert set(body["clusters"]["default"]["loops"]) == {"check", "jobs", "nodes"}
 
 
 async def test_it_is_ready_once_every_kind_is_listed(api: Api):
     for kind in Kind:
-        api.background.projection.health[kind].synced = True
+        api.projection.health[kind].synced = True
     api.background.schedule.health.last_pass = api.clock.monotonic()
     api.clock.advance(2.5)
     status, body = await get(api, "/readyz")
     assert (status, body["status"]) == (200, "ok")
     assert body["loops"]["schedule"] == {"age": 2.5, "error": None}
-    assert body["loops"]["jobs"] == {"age": None, "error": None}
+    assert body["clusters"]["default"]["loops"]["jobs"] == {"age": None, "error": None}
 
 
 async def test_a_watch_that_fails_is_told(api: Api):
     for kind in Kind:
-        api.background.projection.health[kind].synced = True
-    pods = api.background.projection.health[Kind.PODS]
+        api.projection.health[kind].synced = True
+    pods = api.projection.health[Kind.PODS]
     pods.failures, pods.last_error = 2, "connection refused"
     status, body = await get(api, "/readyz")
     assert status == 503
-    assert body["watches"]["pods"] == {"synced": True, "failures": 2, "error": "connection refused"}
+    assert body["clusters"]["default"]["watches"]["pods"] == {
+        "synced": True,
+        "failures": 2,
+        "error": "connection refused",
+    }
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])

@@ -22,6 +22,7 @@ from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.submission import Defaults
 from app.graphql.context import Services
 from app.reconcile.background import Background
+from app.reconcile.cluster_loops import Cluster
 from app.store import people, servers
 from app.store.models import AttemptRow, AuditRow, EventRow, WorkloadRow
 from app.web import build_web
@@ -61,6 +62,10 @@ class Api:
     organizations: dict[str, Organization] = field(default_factory=dict)
     projects: dict[str, Project] = field(default_factory=dict)
     token_ids: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def projection(self) -> Projection:
+        return self.background.clusters[0].projection
 
     @asynccontextmanager
     async def client(self, who: str | None = "admin", **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
@@ -120,7 +125,7 @@ def a_request(**wanted: Any) -> dict[str, Any]:
 def build_api(clock: ManualClock) -> Api:
     bus = Bus()
     port = cast("ClusterPort", None)  # nothing runs that would speak to a cluster
-    background = Background(port, Projection("gpuyard"), bus, clock, Policy(45, 10, 3600))
+    background = Background([Cluster("default", port, Projection("gpuyard"))], bus, clock, Policy(45, 10, 3600))
     services = Services(CommandContext(clock, bus, Defaults()), background.board)
     return Api(build_web(services, background), services, background, clock)
 

@@ -173,7 +173,7 @@ async def test_an_unknown_page_is_a_page(panel: Panel):
 
 
 async def test_a_failure_is_a_page_with_a_number_and_without_details(panel: Panel):
-    panel.background.projection._nodes["x"] = cast("ObservedNode", None)  # a defect of ours
+    panel.background.clusters[0].projection._nodes["x"] = cast("ObservedNode", None)  # a defect of ours
     async with panel.browser() as browser:
         answer = await browser.get(SERVERS)
     assert answer.status_code == 500

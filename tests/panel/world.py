@@ -27,6 +27,7 @@ from app.domain.workload import Attempt, Workload
 from app.graphql.context import Services
 from app.panel.streams import Streams
 from app.reconcile.background import Background
+from app.reconcile.cluster_loops import Cluster
 from app.store import people, reads, servers
 from app.store.models import AttemptRow, EventRow, WorkloadRow
 from app.store.writes import Change, apply_changes, insert_workload
@@ -161,7 +162,8 @@ async def written() -> dict[str, int]:
 
 def build_panel(clock: ManualClock) -> Panel:
     bus, port, streams = Bus(), LogPort(), Streams()
-    background = Background(cast("ClusterPort", port), Projection("gpuyard"), bus, clock, Policy(45, 10, 3600))
+    clusters = [Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))]
+    background = Background(clusters, bus, clock, Policy(45, 10, 3600))
     services = Services(CommandContext(clock, bus, Defaults()), background.board)
     return Panel(build_web(services, background, streams), clock, bus, background, streams, port)
 

@@ -17,6 +17,7 @@ from app.domain.people import Organization, Principal, Role
 from app.domain.submission import Defaults
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.reconcile.background import Background
+from app.reconcile.cluster_loops import Cluster, ClusterLoops
 from app.store import reads, servers
 from app.store.writes import apply_changes
 from tests.clock import ManualClock
@@ -44,11 +45,16 @@ class World:
 
     def restart(self, bus: Bus) -> None:
         self.bus = bus
-        self.background = Background(self.cluster, Projection("gpuyard"), bus, self.clock, POLICY)
+        clusters = [Cluster("default", self.cluster, Projection("gpuyard"))]
+        self.background = Background(clusters, bus, self.clock, POLICY)
+
+    @property
+    def loops(self) -> ClusterLoops:
+        return self.background.per_cluster["default"]
 
     @property
     def projection(self) -> Projection:
-        return self.background.projection
+        return self.loops.projection
 
     def watch(self, *kinds: Kind) -> None:
         """The watches catch up with the cluster: all of them, or only some."""
@@ -80,7 +86,7 @@ class World:
 
     async def step(self, workload: Workload) -> datetime | None:
         """One reconciliation, of whatever the projection shows by now."""
-        return await self.background.jobs.reconcile(workload.id)
+        return await self.loops.jobs.reconcile(workload.id)
 
     async def settle(self, workload: Workload) -> None:
         """Reconcile until nothing is left to do at this moment, the watches keeping up."""

@@ -185,7 +185,7 @@ async def the_loop_goes_on(world: World, workload_id: object, times: int) -> Non
     """As the loop does: what is raised is for its back-off."""
     for _ in range(times):
         world.watch()
-        await world.background.jobs._attend(workload_id)  # type: ignore[arg-type]
+        await world.loops.jobs._attend(workload_id)  # type: ignore[arg-type]
 
 
 async def test_a_server_that_does_not_answer_is_said_and_taken_back(world: World):

@@ -40,7 +40,7 @@ async def test_what_fits_is_placed_and_its_job_is_asked_for(world: World):
     assert (now.phase, now.reason, now.server, now.attempt) == (Phase.CREATING, Reason.PLACED, SERVER, 1)
     [attempt] = await world.attempts(workload)
     assert (attempt.server, attempt.gpu_resource, attempt.placed_at) == (SERVER, GPU, START)
-    assert len(world.background.jobs.queue) == 1
+    assert len(world.loops.jobs.queue) == 1
     assert [e.type for e in await world.events(workload)] == [EventType.SUBMITTED, EventType.PLACED]
 
 
