@@ -1,10 +1,10 @@
 """The three loops that keep the projection up to date: list, then watch from there, for ever.
 
 Started by `app.reconcile.cluster_loops` for each cluster. A watch that ends or breaks is resumed from the last version
-it told of. When that version is no longer held, or something came that was no event, the kind is listed again and compared, so that
-what was missed shows as changes. Nothing ends a loop but its cancellation: it waits longer and longer, `WatchHealth`
-turns bad and says why, and the log gets one line when trouble starts and one when it is over. One of the two broad
-`except`s of the background is here, the other in `app.reconcile.loop`.
+it told of. When that version is no longer held, or something came that was no event, the kind is listed again and
+compared, so that what was missed shows as changes. Nothing ends a loop but its cancellation: it waits longer and
+longer, `WatchHealth` turns bad and says why, and the log gets one line when trouble starts and one when it is over. One
+of the two broad `except`s of the background is here, the other in `app.reconcile.loop`.
 
 The client library's own watch is left out: it gives up on errors, resumes without a pause and never lists again.
 """
