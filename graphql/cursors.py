@@ -1,38 +1,40 @@
-"""Opaque cursors: a place in the list of workloads, a place in an organization's events.
+"""Opaque cursors: a place in an ordered list of workloads, a place in an organization's events.
 
 A cursor is taken only in the very spelling that it was given out in, so nothing forged or mangled reaches the store.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime
 from uuid import UUID
 
 from app.domain.errors import InvalidInputError
-from app.store.reads import Position
+from app.domain.filters import Kind, ListField, Order, SortField, Value
+from app.store.listing import Position
 
 _EVENT, _WORKLOAD = "e", "w"
-_LONGEST = 200
+_LONGEST = 6000  # characters; the longest sorted text is an image reference
 _LAST_SEQUENCE = 2**63 - 1
 
 
-def _encode(*parts: str) -> str:
-    return urlsafe_b64encode("|".join(parts).encode()).decode().rstrip("=")
+def _encode(text: str) -> str:
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _decode(cursor: str) -> list[str]:
-    return urlsafe_b64decode(cursor[:_LONGEST] + "=" * (-len(cursor) % 4)).decode().split("|")
+def _decode(cursor: str) -> str:
+    return urlsafe_b64decode(cursor[:_LONGEST] + "=" * (-len(cursor) % 4)).decode()
 
 
 def event_cursor(sequence: int) -> str:
-    return _encode(_EVENT, str(sequence))
+    return _encode(f"{_EVENT}|{sequence}")
 
 
 def parse_event_cursor(cursor: str) -> int:
     """Raises InvalidInputError for anything that `event_cursor` did not make."""
     try:
-        _, number = _decode(cursor)
+        _, number = _decode(cursor).split("|")
         sequence = int(number)
     except ValueError:
         raise _not_ours(cursor) from None
@@ -41,20 +43,47 @@ def parse_event_cursor(cursor: str) -> int:
     return sequence
 
 
-def workload_cursor(created_at: datetime, workload_id: UUID) -> str:
-    return _encode(_WORKLOAD, created_at.astimezone(UTC).isoformat(), workload_id.hex)
+def workload_cursor(order: Order, position: Position) -> str:
+    """A place in the list, and the order in which it is one."""
+    value = position.value.astimezone(UTC).isoformat() if isinstance(position.value, datetime) else position.value
+    text = value.hex if isinstance(value, UUID) else value
+    parts = [_WORKLOAD, order.by, order.is_descending, text, position.id.hex]
+    return _encode(json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
 
 
-def parse_workload_cursor(cursor: str) -> Position:
-    """Raises InvalidInputError for anything that `workload_cursor` did not make."""
+def parse_workload_cursor(cursor: str, order: Order) -> Position:
+    """Raises InvalidInputError for anything that `workload_cursor` did not make, or made for another order."""
     try:
-        _, created_at, workload_id = _decode(cursor)
-        position = Position(datetime.fromisoformat(created_at).astimezone(UTC), UUID(hex=workload_id))
-    except (ValueError, OverflowError):
+        _, name, is_descending, value, workload_id = json.loads(_decode(cursor))
+        given = Order(SortField(name), is_descending)
+        position = Position(_sorted_value(given.field, value), UUID(hex=workload_id))
+        is_ours = cursor == workload_cursor(given, position)
+    except (ValueError, OverflowError, TypeError, AttributeError):
         raise _not_ours(cursor) from None
-    if cursor != workload_cursor(position.created_at, position.id):
+    if not is_ours:
         raise _not_ours(cursor)
+    if given != order:
+        raise InvalidInputError.of(
+            "after", f"the cursor is from a list in the order {_words(given)}; this one is in the order {_words(order)}"
+        )
     return position
+
+
+def _sorted_value(field: ListField, value: object) -> Value | None:
+    """As it was in the list. Raises ValueError for what the field can't hold."""
+    if value is None:
+        return None
+    if field.kind is Kind.NUMBER and type(value) is int and abs(value) <= field.largest:
+        return value
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(value)
+    if field.kind is Kind.MOMENT:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    return UUID(hex=value) if field.kind is Kind.ID else value
+
+
+def _words(order: Order) -> str:
+    return f"{order.by} {'DESC' if order.is_descending else 'ASC'}"
 
 
 def _not_ours(cursor: str) -> InvalidInputError:

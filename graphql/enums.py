@@ -7,13 +7,14 @@ from typing import TypeVar
 import strawberry
 from strawberry.types.enum import StrawberryEnumDefinition
 
+from app.domain.filters import SortField
 from app.domain.people import Role, Scope
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType
 
-__all__ = ["EventType", "Phase", "Reason", "Role", "Scope", "Status"]
+__all__ = ["EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status"]
 
-E = TypeVar("E", Status, Phase, Reason, EventType, Role, Scope)
+E = TypeVar("E", Status, Phase, Reason, EventType, Role, Scope, SortField)
 
 
 def _register(enum: type[E], name: str, description: str) -> None:
@@ -31,3 +32,4 @@ _register(Reason, "WorkloadReason", "Why the state holds.")
 _register(EventType, "WorkloadEventType", "What an event says.")
 _register(Role, "Role", "What a person is in an organization.")
 _register(Scope, "TokenScope", "What a token may be used for.")
+_register(SortField, "WorkloadSortField", "What the list of workloads can be sorted by.")

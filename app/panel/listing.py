@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import cast
 from uuid import UUID
 
 from app.domain.errors import NotFoundError
+from app.domain.filters import NEWEST
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
 from app.panel import urls, wording
 from app.panel.contexts import Choice
-from app.store import reads
-from app.store.reads import Position
+from app.store.listing import Position, Selection, list_workloads
 
 PAGE = 50
 LIVE = frozenset(Status) - TERMINAL_STATUSES
@@ -51,16 +52,19 @@ class Listing:
 
     async def page(self, organization_id: UUID) -> tuple[list[Workload], Position | None]:
         """The workloads of the page, and where the next one begins, if there is one."""
-        found = await reads.newest_workloads(
-            organization_id, PAGE + 1, self.before, self._statuses(_FILTERS[self.show])
-        )
-        shown = found[:PAGE]
-        return shown, Position(shown[-1].created_at, shown[-1].id) if len(found) > PAGE else None
+        found = await self._newest(organization_id, _FILTERS[self.show], PAGE + 1)
+        return [workload for workload, _ in found[:PAGE]], found[PAGE - 1][1] if len(found) > PAGE else None
 
     async def live_part(self, organization_id: UUID) -> list[Workload]:
         """Those whose details may change without an event."""
         statuses = _FILTERS[self.show] & LIVE
-        return await reads.newest_workloads(organization_id, PAGE, self.before, statuses) if statuses else []
+        return [workload for workload, _ in await self._newest(organization_id, statuses, PAGE)] if statuses else []
+
+    async def _newest(
+        self, organization_id: UUID, statuses: frozenset[Status], limit: int
+    ) -> list[tuple[Workload, Position]]:
+        wanted = statuses if statuses != _FILTERS[_ALL] else None
+        return await list_workloads(Selection(organization_id, statuses=wanted), NEWEST, limit, self.before)
 
     def url(self, slug: str, before: Position | None = None) -> str:
         return urls.workloads(slug, **self._query(before))
@@ -74,12 +78,10 @@ class Listing:
     def _query(self, before: Position | None) -> dict[str, str]:
         return {"show": self.show if self.is_filtered else "", "before": _position_text(before) if before else ""}
 
-    def _statuses(self, wanted: frozenset[Status]) -> frozenset[Status] | None:
-        return wanted if self.is_filtered else None
-
 
 def _position_text(position: Position) -> str:
-    return f"{wording.microseconds(position.created_at)}-{position.id.hex}"
+    created_at = cast("datetime", position.value)  # what the newest-first order sorts by
+    return f"{wording.microseconds(created_at)}-{position.id.hex}"
 
 
 def _parse_position(text: str) -> Position:

@@ -24,7 +24,12 @@ from app.store.unfinished import keeping, settle
 from app.store.writes import grouping
 
 APP = "gpuyard"
-_SQLITE_PRAGMAS = {"busy_timeout": "10000", "synchronous": "NORMAL", "foreign_keys": "ON"}
+_SQLITE_PRAGMAS = {
+    "busy_timeout": "10000",
+    "synchronous": "NORMAL",
+    "foreign_keys": "ON",
+    "case_sensitive_like": "ON",  # as on PostgreSQL; searching without regard to case folds both sides itself
+}
 _POSTGRES_POOL = {"minsize": "1", "maxsize": "16"}
 
 

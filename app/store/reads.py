@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
@@ -15,14 +15,6 @@ from app.store import mapping
 from app.store.models import AttemptRow, EventRow, WorkloadRow
 
 _LIVE = [s.value for s in Status if s not in TERMINAL_STATUSES]
-
-
-@dataclass(frozen=True)
-class Position:
-    """A place in the newest-first list, stable under inserts: the workload that was last seen."""
-
-    created_at: datetime
-    id: UUID
 
 
 async def find_workload(organization_id: UUID, workload_id: UUID) -> Workload | None:
@@ -43,24 +35,6 @@ async def find_by_idempotency_key(organization_id: UUID, key: str) -> tuple[Work
     """The workload submitted under the key and its request's fingerprint."""
     row = await WorkloadRow.get_or_none(organization_id=organization_id, idempotency_key=key)
     return (mapping.workload(row), row.fingerprint) if row else None
-
-
-async def newest_workloads(
-    organization_id: UUID, limit: int, after: Position | None = None, statuses: Iterable[Status] | None = None
-) -> list[Workload]:
-    """A page of the organization's workloads, newest first."""
-    query = WorkloadRow.filter(organization_id=organization_id, **_status_filter(statuses))
-    if after is not None:
-        query = query.filter(Q(created_at__lt=after.created_at) | Q(created_at=after.created_at, id__lt=after.id))
-    return [mapping.workload(row) for row in await query.order_by("-created_at", "-id").limit(limit)]
-
-
-async def count_workloads(organization_id: UUID, statuses: Iterable[Status] | None = None) -> int:
-    return await WorkloadRow.filter(organization_id=organization_id, **_status_filter(statuses)).count()
-
-
-def _status_filter(statuses: Iterable[Status] | None) -> dict[str, list[str]]:
-    return {} if statuses is None else {"status__in": [s.value for s in statuses]}
 
 
 @dataclass(frozen=True, slots=True)

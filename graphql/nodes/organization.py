@@ -9,45 +9,29 @@ import strawberry
 
 from app.commands.context import Access, open_gpu_workloads
 from app.domain import people as domain
-from app.domain import workload as domain_workload
-from app.domain.errors import InvalidInputError
 from app.domain.people import Permission
 from app.graphql.context import Info
-from app.graphql.cursors import parse_workload_cursor, workload_cursor
-from app.graphql.enums import Role, Status
-from app.graphql.limits import LARGEST_PAGE
+from app.graphql.enums import Role
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server
 from app.graphql.nodes.workload import Workload
+from app.graphql.nodes.workload_list import (
+    DEFAULT_PAGE,
+    After,
+    FilterBy,
+    First,
+    Offset,
+    OfStatus,
+    Search,
+    SortBy,
+    SortOrderArgument,
+    WorkloadConnection,
+    order_of,
+    page_of,
+    select,
+)
 from app.store import people, reads, servers
-
-DEFAULT_PAGE = 50
-
-
-@strawberry.type(description="Where a page begins and ends.")
-class PageInfo:
-    has_next_page: bool = strawberry.field(description="Whether older workloads follow.")
-    has_previous_page: bool = strawberry.field(description="Whether newer workloads come before.")
-    start_cursor: str | None = strawberry.field(description="Cursor of the first; null on an empty page.")
-    end_cursor: str | None = strawberry.field(description="Cursor of the last: the next page's `after`.")
-
-
-@strawberry.type(description="A workload and its place in the list.")
-class WorkloadEdge:
-    cursor: str = strawberry.field(description="Opaque; give it as `after` to go on behind this one.")
-    node: Workload = strawberry.field(description="The workload itself.")
-
-
-@strawberry.type(description="A page of workloads.")
-class WorkloadConnection:
-    organization_id: strawberry.Private[UUID]
-    statuses: strawberry.Private[list[Status] | None]
-    edges: list[WorkloadEdge] = strawberry.field(description="The workloads, newest first.")
-    page_info: PageInfo = strawberry.field(description="What comes before and after this page.")
-
-    @strawberry.field(description="How many there are, over all pages.")
-    async def total_count(self) -> int:
-        return await reads.count_workloads(self.organization_id, self.statuses)
+from app.store.listing import count_workloads
 
 
 @strawberry.type(description="A tenant: its people, projects, servers and workloads.")
@@ -87,33 +71,26 @@ class Organization:
         noun = await reads.find_workload(self.id, id)
         return Workload.from_domain(noun) if noun else None
 
-    @strawberry.field(description="Its workloads, newest first.")
-    async def workloads(
+    @strawberry.field(description="Its workloads, newest first unless another order is asked for.")
+    async def workloads(  # noqa: PLR0913, PLR0917 — the contract's arguments
         self,
         info: Info,
-        first: Annotated[int, strawberry.argument(description="Size of the page, 1 to 500.")] = DEFAULT_PAGE,
-        after: Annotated[str | None, strawberry.argument(description="A cursor; the page begins behind it.")] = None,
-        status: Annotated[list[Status] | None, strawberry.argument(description="Only these.")] = None,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
+        offset: Offset = 0,
+        status: OfStatus = None,
+        filter_by: FilterBy = None,
+        search: Search = None,
+        sort_by: SortBy = None,
+        sort_order: SortOrderArgument = None,
     ) -> WorkloadConnection:
         await self._access(info)
-        if not 1 <= first <= LARGEST_PAGE:
-            raise InvalidInputError.of("first", f"must be between 1 and {LARGEST_PAGE}; it is {first}")
-        position = None if after is None else parse_workload_cursor(after)
-        nouns = await reads.newest_workloads(self.id, first + 1, position, status)
-        return self._page(nouns[:first], status, has_next=len(nouns) > first, has_previous=position is not None)
+        selection = select(self.id, status, filter_by, search)
+        return await page_of(selection, order_of(sort_by, sort_order), first, after, offset)
 
-    def _page(
-        self,
-        nouns: list[domain_workload.Workload],
-        statuses: list[Status] | None,
-        *,
-        has_next: bool,
-        has_previous: bool,
-    ) -> WorkloadConnection:
-        edges = [
-            WorkloadEdge(cursor=workload_cursor(noun.created_at, noun.id), node=Workload.from_domain(noun))
-            for noun in nouns
-        ]
-        first, last = (edges[0].cursor, edges[-1].cursor) if edges else (None, None)
-        page = PageInfo(has_next_page=has_next, has_previous_page=has_previous, start_cursor=first, end_cursor=last)
-        return WorkloadConnection(organization_id=self.id, statuses=statuses, edges=edges, page_info=page)
+    @strawberry.field(description="How many workloads there are of those that the filters leave.")
+    async def workloads_count(
+        self, info: Info, status: OfStatus = None, filter_by: FilterBy = None, search: Search = None
+    ) -> int:
+        await self._access(info)
+        return await count_workloads(select(self.id, status, filter_by, search))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import urlsafe_b64encode
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,10 @@ from uuid import UUID
 
 import pytest
 
+from app.domain.filters import NEWEST
+from app.domain.workload import Resources
 from app.graphql.cursors import event_cursor, workload_cursor
+from app.store.listing import Position
 from tests.api.world import CANCEL, PAGE, Api
 from tests.clock import START
 from tests.store.builders import a_stored_workload
@@ -106,11 +110,12 @@ async def test_the_size_of_a_page_is_bounded(api: Api, first: int, is_taken: boo
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "fields": [{"field": "first", "message": message}]}
 
 
-def forged(*parts: str) -> str:
-    return urlsafe_b64encode("|".join(parts).encode()).decode().rstrip("=")
+def forged(*parts: object) -> str:
+    return urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 ZERO = UUID(int=0).hex
+BY = ("w", "createdAt", True)
 MALFORMED = [
     "",
     "x",
@@ -118,14 +123,20 @@ MALFORMED = [
     "\0",
     "A" * 100_000,
     event_cursor(5),
-    workload_cursor(START, UUID(int=1)) + "=",
-    workload_cursor(START, UUID(int=1)) + "\n",
-    forged("w", "2026-01-01T00:00:00", ZERO),
-    forged("w", "2026-01-01T00:00:00+01:00", ZERO),
-    forged("w", "0001-01-01T00:00:00+23:59", ZERO),
-    forged("w", "2026-01-01T00:00:00+00:00", f"{{{ZERO}}}"),
-    forged("w", "2026-01-01T00:00:00+00:00", ZERO, ""),
-    forged("x", "2026-01-01T00:00:00+00:00", ZERO),
+    workload_cursor(NEWEST, Position(START, UUID(int=1))) + "=",
+    workload_cursor(NEWEST, Position(START, UUID(int=1))) + "\n",
+    forged(*BY, "2026-01-01T00:00:00", ZERO),
+    forged(*BY, "2026-01-01T00:00:00+01:00", ZERO),
+    forged(*BY, "0001-01-01T00:00:00+23:59", ZERO),
+    forged(*BY, "2026-01-01T00:00:00+00:00", f"{{{ZERO}}}"),
+    forged(*BY, "2026-01-01T00:00:00+00:00", ZERO, ""),
+    forged("w", "message", True, "x", ZERO),
+    forged("w", "gpuCount", True, 2**31, ZERO),
+    forged("w", "gpuCount", True, True, ZERO),
+    forged("w", "name", True, "a\0b", ZERO),
+    forged("w", "name", 1, "a", ZERO),
+    forged("w", [], True, "a", ZERO),
+    forged("x", "createdAt", True, "2026-01-01T00:00:00+00:00", ZERO),
 ]
 
 
@@ -164,3 +175,73 @@ async def test_other_organizations_workloads_are_not_in_the_list(api: Api):
     await a_stored_workload(api.organizations["other"])
     [mine] = await fill(api, 1)
     assert ids(await page(api)) == [mine]
+
+
+COUNT = """
+query($org: String!, $filterBy: [String!], $search: String) {
+  organization(slug: $org) { workloadsCount(filterBy: $filterBy, search: $search) }
+}
+"""
+
+
+async def named(api: Api, **gpus: int) -> dict[str, str]:
+    """Ids of pending workloads by their names."""
+    acme = api.organizations["acme"]
+    made = {
+        name: await a_stored_workload(
+            acme,
+            created_at=START + timedelta(seconds=i),
+            spec={"name": name, "resources": Resources(count, 1000, 2**30)},
+        )
+        for i, (name, count) in enumerate(gpus.items())
+    }
+    return {name: str(workload.id) for name, workload in made.items()}
+
+
+async def test_filters_search_and_order_work_together_with_the_count(api: Api):
+    made = await named(api, train_a=4, train_b=1, evaluate=8, train_c=2)
+    found = await page(
+        api, filterBy=["gpuCount>=2", "status==PENDING"], search="TRAIN", sortBy="GPU_COUNT", sortOrder="ASC"
+    )
+    assert ids(found) == [made["train_c"], made["train_a"]]
+    assert found["totalCount"] == 2
+    answer = await api.data(COUNT, {"org": "acme", "filterBy": ["gpuCount>=2"]})
+    assert answer["organization"]["workloadsCount"] == 3
+
+
+async def test_sort_orders_and_offsets(api: Api):
+    made = await named(api, b=1, a=2, c=3)
+    in_order = [made[name] for name in "abc"]
+    assert ids(await page(api, sortBy="NAME")) == in_order
+    assert ids(await page(api, sortBy="NAME", sortOrder="DESC")) == in_order[::-1]
+    assert ids(await page(api, sortOrder="ASC")) == [made[name] for name in "bac"]
+    assert ids(await page(api)) == [made[name] for name in "cab"]
+    second = await page(api, sortBy="NAME", first=1, offset=1)
+    assert (ids(second), second["pageInfo"]["hasPreviousPage"]) == ([made["b"]], True)
+    assert ids(await page(api, sortBy="NAME", after=second["pageInfo"]["endCursor"])) == [made["c"]]
+
+
+async def test_a_cursor_of_another_order_is_refused_with_both_named(api: Api):
+    await named(api, a=1, b=1)
+    cursor = (await page(api, first=1))["pageInfo"]["endCursor"]
+    error = await api.refusal(PAGE, {"org": "acme", "after": cursor, "sortBy": "NAME"})
+    assert error["code"] == "BAD_USER_INPUT"
+    assert "from a list in the order createdAt DESC; this one is in the order name ASC" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field", "words"),
+    [
+        ({"filterBy": ["gpuCount>=two"]}, "filterBy[0]", "at character 11: expected a whole number"),
+        ({"filterBy": ["name==a", "colour==red"]}, "filterBy[1]", "there is no field 'colour'"),
+        ({"search": "x" * 201}, "search", "at most 8 words and 200 characters"),
+        ({"offset": -1}, "offset", "must be between 0 and 1000000; it is -1"),
+    ],
+)
+async def test_what_cannot_be_understood_is_refused_with_its_place(
+    api: Api, wanted: dict[str, Any], field: str, words: str
+):
+    error = await api.refusal(PAGE, {"org": "acme", **wanted})
+    assert error["code"] == "BAD_USER_INPUT"
+    assert [problem["field"] for problem in error["fields"]] == [field]
+    assert words in error["message"]

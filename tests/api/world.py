@@ -33,8 +33,14 @@ SUBMIT = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input)
 CANCEL = "mutation($id: UUID!) { cancelWorkload(input: {id: $id}) { workload { id status phase reason message } } }"
 WORKLOAD = "query($org: String!, $id: UUID!) { organization(slug: $org) { workload(id: $id) { %s } } }"
 PAGE = """
-query($org: String!, $first: Int! = 50, $after: String, $status: [WorkloadStatus!]) {
-  organization(slug: $org) { workloads(first: $first, after: $after, status: $status) {
+query(
+  $org: String!, $first: Int! = 50, $after: String, $offset: Int! = 0, $status: [WorkloadStatus!]
+  $filterBy: [String!], $search: String, $sortBy: WorkloadSortField, $sortOrder: SortOrder
+) {
+  organization(slug: $org) { workloads(
+    first: $first, after: $after, offset: $offset, status: $status
+    filterBy: $filterBy, search: $search, sortBy: $sortBy, sortOrder: $sortOrder
+  ) {
     totalCount edges { cursor node { id name status } }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
   } }

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from app.domain.workload import job_name
-from app.store import reads
 from tests.panel.world import HTMX, LIST, Browser, Page, Panel, location, stored, written
+from tests.store.builders import newest
 
 EXAMPLE = {
     "image": "nvidia/cuda:12.2.0-base-ubuntu22.04",
@@ -21,7 +21,7 @@ EXAMPLE = {
 
 
 async def submitted(panel: Panel) -> Any:
-    [workload] = await reads.newest_workloads(panel.organizations["acme"].id, 10)
+    [workload] = await newest(panel.organizations["acme"].id, 10)
     return workload
 
 

@@ -6,11 +6,10 @@ from app.cluster.port import Kind
 from app.domain.observed import ObservedNode
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Resources, Workload
-from app.store import reads
 from tests.clock import START
 from tests.placement.builders import GPU, node, pod
 from tests.reconcile.builders import SERVER, World, name_of, seconds
-from tests.store.builders import a_stored_workload, an_organization, loaded
+from tests.store.builders import a_stored_workload, an_organization, loaded, newest
 
 
 def gpus(count: int, **spec: object) -> dict[str, object]:
@@ -23,7 +22,7 @@ async def tick(world: World) -> object:
 
 async def placed(world: World) -> list[Workload]:
     """Longest waiting first."""
-    stored = await reads.newest_workloads(world.organization.id, 100)
+    stored = await newest(world.organization.id, 100)
     return sorted((w for w in stored if w.phase is Phase.CREATING), key=lambda w: w.created_at)
 
 

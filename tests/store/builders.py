@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from app.domain.filters import NEWEST
 from app.domain.lifecycle import place
 from app.domain.people import Organization, Role
+from app.domain.states import Status
 from app.domain.workload import Attempt, Event, Workload
 from app.store import people, reads
+from app.store.listing import Position, Selection, list_workloads
 from app.store.writes import Change, apply_changes, insert_workload
 from tests.clock import START
 from tests.domain.builders import a_submission, a_workload
@@ -53,6 +57,14 @@ async def a_placed_workload(organization: Organization, **changes: Any) -> tuple
     assert await apply_changes(organization.id, [placement(workload)], START) == [True]
     [attempt] = await reads.attempts_of([workload.id])
     return await loaded(workload), attempt
+
+
+async def newest(
+    organization_id: UUID, limit: int = 500, after: Position | None = None, statuses: Iterable[Status] | None = None
+) -> list[Workload]:
+    """The organization's workloads, newest first."""
+    found = await list_workloads(Selection(organization_id, statuses=statuses), NEWEST, limit, after)
+    return [workload for workload, _ in found]
 
 
 async def loaded(workload: Workload) -> Workload:

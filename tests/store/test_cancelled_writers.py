@@ -18,7 +18,7 @@ from app.store import reads
 from app.store.database import Database, opened
 from app.store.writes import apply_changes, explain_waiting, save_cleanup
 from tests.clock import START
-from tests.store.builders import a_placed_workload, a_stored_workload, an_organization, events, placement
+from tests.store.builders import a_placed_workload, a_stored_workload, an_organization, events, newest, placement
 
 Write = Callable[[Organization, Workload], Awaitable[object]]
 MOST_STEPS = 400
@@ -65,7 +65,7 @@ async def test_a_cancelled_write_is_in_nobodys_way(database: Database, write: Wr
             break
     told = await events(organization)
     assert len({e.sequence for e in told}) == len(told)
-    assert {e.workload_id for e in told} == {w.id for w in await reads.newest_workloads(organization.id, 10_000)}
+    assert {e.workload_id for e in told} == {w.id for w in await newest(organization.id, 10_000)}
 
 
 async def test_the_others_of_a_shared_transaction_do_not_notice(database: Database):
@@ -84,5 +84,5 @@ async def test_the_database_closes_behind_a_cancelled_writer(database_url: str):
         async with opened(database_url):
             await cancelled_after(steps, a_stored_workload(organization))
     async with opened(database_url):
-        stored = await reads.newest_workloads(organization.id, 100)
+        stored = await newest(organization.id, 100)
         assert {e.workload_id for e in await events(organization)} == {w.id for w in stored}

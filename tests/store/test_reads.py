@@ -13,7 +13,7 @@ from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import reads
 from app.store.database import Database
-from app.store.reads import Position
+from app.store.listing import Position, Selection, count_workloads
 from app.store.writes import Change, apply_changes, save_cleanup
 from tests.clock import START
 from tests.store.builders import (
@@ -22,6 +22,7 @@ from tests.store.builders import (
     an_organization,
     events,
     loaded,
+    newest,
     placement,
 )
 
@@ -35,7 +36,7 @@ def after(seconds: float) -> datetime:
 async def all_pages(organization: Organization, size: int) -> list[UUID]:
     found: list[UUID] = []
     position = None
-    while page := await reads.newest_workloads(organization.id, size, position):
+    while page := await newest(organization.id, size, position):
         found += [w.id for w in page]
         position = Position(page[-1].created_at, page[-1].id)
     return found
@@ -54,9 +55,9 @@ async def test_pages_hold_every_workload_once_newest_first(database: Database, s
 async def test_an_insert_between_pages_moves_nothing(database: Database):
     organization = await an_organization()
     old = [await a_stored_workload(organization, created_at=after(i)) for i in range(4)]
-    first = await reads.newest_workloads(organization.id, 2)
+    first = await newest(organization.id, 2)
     await a_stored_workload(organization, created_at=after(9))
-    second = await reads.newest_workloads(organization.id, 9, Position(first[-1].created_at, first[-1].id))
+    second = await newest(organization.id, 9, Position(first[-1].created_at, first[-1].id))
     assert [w.id for w in first + second] == [w.id for w in reversed(old)]
 
 
@@ -66,12 +67,12 @@ async def test_lists_and_counts_are_of_one_organization_and_the_statuses_asked_f
     for status in (Status.FAILED, Status.COMPLETED, Status.FAILED):
         await ended(await a_stored_workload(acme), status)
     pending = await a_stored_workload(acme)
-    assert await reads.count_workloads(acme.id) == 4
-    assert await reads.count_workloads(acme.id, [Status.FAILED]) == 2
-    assert await reads.count_workloads(acme.id, [Status.FAILED, Status.COMPLETED]) == 3
-    assert await reads.count_workloads(acme.id, []) == 0
-    assert [w.id for w in await reads.newest_workloads(acme.id, 9, statuses=[Status.PENDING])] == [pending.id]
-    assert await reads.newest_workloads(acme.id, 9, statuses=[]) == []
+    assert await count_workloads(Selection(acme.id)) == 4
+    assert await count_workloads(Selection(acme.id, statuses=[Status.FAILED])) == 2
+    assert await count_workloads(Selection(acme.id, statuses=[Status.FAILED, Status.COMPLETED])) == 3
+    assert await count_workloads(Selection(acme.id, statuses=[])) == 0
+    assert [w.id for w in await newest(acme.id, 9, statuses=[Status.PENDING])] == [pending.id]
+    assert await newest(acme.id, 9, statuses=[]) == []
 
 
 async def test_pages_of_a_status_hold_only_that(database: Database):
@@ -79,8 +80,8 @@ async def test_pages_of_a_status_hold_only_that(database: Database):
     stored = [await a_stored_workload(organization, created_at=after(i)) for i in range(6)]
     for workload in stored[::2]:
         await ended(workload, Status.COMPLETED)
-    [first] = await reads.newest_workloads(organization.id, 1, statuses=[Status.COMPLETED])
-    rest = await reads.newest_workloads(organization.id, 9, Position(first.created_at, first.id), [Status.COMPLETED])
+    [first] = await newest(organization.id, 1, statuses=[Status.COMPLETED])
+    rest = await newest(organization.id, 9, Position(first.created_at, first.id), [Status.COMPLETED])
     assert [w.id for w in [first, *rest]] == [stored[i].id for i in (4, 2, 0)]
 
 

@@ -28,6 +28,7 @@ from tests.store.builders import (
     a_stored_workload,
     a_user,
     an_organization,
+    newest,
     placement,
 )
 
@@ -117,7 +118,7 @@ async def test_a_read_waits_for_nobody(sqlite_url: str):
         organization = await an_organization()
         workload = await a_stored_workload(organization)
         async with held(sqlite_url.removeprefix("sqlite:///")):
-            assert [w.id for w in await reads.newest_workloads(organization.id, 9)] == [workload.id]
+            assert [w.id for w in await newest(organization.id, 9)] == [workload.id]
 
 
 # Writes as fast as it can, in transactions of its own, until it has written a number of times.

@@ -15,6 +15,7 @@ from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Workload
 from app.store import reads
 from app.store.database import Database
+from app.store.listing import Selection, count_workloads
 from app.store.writes import Change, IdempotencyKeyTakenError, apply_changes, insert_workload
 from tests.clock import START
 from tests.store.builders import (
@@ -24,6 +25,7 @@ from tests.store.builders import (
     an_organization,
     events,
     loaded,
+    newest,
     next_version,
     placement,
 )
@@ -46,7 +48,7 @@ async def test_an_idempotency_key_is_taken_once_within_an_organization(database:
     await a_stored_workload(other, spec={"idempotency_key": "k"})
     with pytest.raises(IdempotencyKeyTakenError):
         await a_stored_workload(acme, spec={"idempotency_key": "k"})
-    assert await reads.count_workloads(acme.id) == 1
+    assert await count_workloads(Selection(acme.id)) == 1
     assert len(await events(acme)) == 1
 
 
@@ -59,7 +61,7 @@ async def test_of_concurrent_inserts_with_one_key_one_wins(database: Database):
     )
     failures = [outcome for outcome in outcomes if outcome is not None]
     assert [type(failure) for failure in failures] == [IdempotencyKeyTakenError] * 7
-    stored = {w.id for w in await reads.newest_workloads(organization.id, 100)}
+    stored = {w.id for w in await newest(organization.id, 100)}
     assert {w.id for w in bystanders} <= stored
     assert len(stored & {w.id for w in rivals}) == 1
     assert {e.workload_id for e in await events(organization)} == stored
@@ -75,7 +77,7 @@ async def test_a_key_that_is_taken_is_told_from_other_broken_rules(database: Dat
 async def test_workloads_without_a_key_are_never_in_each_others_way(database: Database):
     organization = await an_organization()
     await asyncio.gather(*(a_stored_workload(organization) for _ in range(5)))
-    assert await reads.count_workloads(organization.id) == 5
+    assert await count_workloads(Selection(organization.id)) == 5
 
 
 async def test_a_change_brings_its_attempt_and_its_event(database: Database):

@@ -1,0 +1,311 @@
+"""Filters and orders of the workload list: `filterBy: ["gpuCount>=2", "name=@train"]`, read into conditions. Pure.
+
+An expression is a field, an operator and a value; several must all hold. The store turns conditions into SQL, and
+`Condition.holds` says what they mean. A field without a value equals nothing but the empty value: `exitCode==` finds
+what has no exit code yet, and `exitCode!=0` finds it as well. Text is compared case by case, enum values in either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from uuid import UUID
+
+from app.domain.errors import InvalidInputError, Problem
+from app.domain.states import Phase, Reason, Status
+
+MAX_CONDITIONS = 20
+MAX_VALUE = 700  # characters: the longest listed text is an image reference
+MAX_SEARCH = 200
+MAX_SEARCH_WORDS = 8
+_INT32, _INT64 = 2**31 - 1, 2**63 - 1
+
+Value = str | int | bool | datetime | UUID
+
+
+class Operator(StrEnum):
+    EQUAL = "=="
+    NOT_EQUAL = "!="
+    AT_MOST = "<="
+    AT_LEAST = ">="
+    CONTAINS = "=@"
+    LACKS = "!@"
+    STARTS = "=^"
+    ENDS = "=$"
+
+
+_EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL)
+_ORDERED = (*_EQUALITY, Operator.AT_MOST, Operator.AT_LEAST)
+_TEXTUAL = (*_EQUALITY, Operator.CONTAINS, Operator.LACKS, Operator.STARTS, Operator.ENDS)
+_EXPRESSION = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*(==|!=|<=|>=|=@|!@|=\^|=\$)(.*)", re.DOTALL)
+
+
+class Kind(StrEnum):
+    """What a field holds."""
+
+    TEXT = "text"
+    NUMBER = "a whole number"
+    BOOLEAN = "true or false"
+    MOMENT = "an ISO 8601 time, in UTC unless it names its offset"
+    ID = "a UUID"
+    CHOICE = "one of its enum's values"
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        if self is Kind.TEXT:
+            return _TEXTUAL
+        return _ORDERED if self in (Kind.NUMBER, Kind.MOMENT) else _EQUALITY
+
+
+@dataclass(frozen=True)
+class ListField:
+    """A field that a list can be filtered by. `largest` bounds a number; `choices` are an enum's values."""
+
+    name: str
+    kind: Kind
+    largest: int = _INT32
+    choices: frozenset[str] = frozenset()
+
+
+def _choice(name: str, values: Iterable[StrEnum]) -> ListField:
+    return ListField(name, Kind.CHOICE, choices=frozenset(value.value for value in values))
+
+
+_FIELDS = (
+    ListField("id", Kind.ID),
+    ListField("name", Kind.TEXT),
+    _choice("status", Status),
+    _choice("phase", Phase),
+    _choice("reason", Reason),
+    ListField("message", Kind.TEXT),
+    ListField("imageReference", Kind.TEXT),
+    ListField("gpuCount", Kind.NUMBER),
+    ListField("cpuMillis", Kind.NUMBER, largest=_INT64),
+    ListField("memoryBytes", Kind.NUMBER, largest=_INT64),
+    ListField("timeoutSeconds", Kind.NUMBER),
+    ListField("startTimeoutSeconds", Kind.NUMBER),
+    ListField("queueTimeoutSeconds", Kind.NUMBER),
+    ListField("maxRetries", Kind.NUMBER),
+    ListField("retriesUsed", Kind.NUMBER),
+    ListField("attempt", Kind.NUMBER),
+    ListField("exitCode", Kind.NUMBER),
+    ListField("succeeded", Kind.BOOLEAN),
+    ListField("server", Kind.TEXT),
+    ListField("projectId", Kind.ID),
+    ListField("project", Kind.TEXT),
+    ListField("submittedBy", Kind.TEXT),
+    ListField("createdAt", Kind.MOMENT),
+    ListField("startedAt", Kind.MOMENT),
+    ListField("completedAt", Kind.MOMENT),
+    ListField("cancelRequestedAt", Kind.MOMENT),
+)
+FIELDS: Mapping[str, ListField] = {field.name: field for field in _FIELDS}
+
+
+class SortField(StrEnum):
+    """What the list can be sorted by."""
+
+    ID = "id"
+    NAME = "name"
+    STATUS = "status"
+    PHASE = "phase"
+    REASON = "reason"
+    IMAGE_REFERENCE = "imageReference"
+    GPU_COUNT = "gpuCount"
+    CPU_MILLIS = "cpuMillis"
+    MEMORY_BYTES = "memoryBytes"
+    TIMEOUT_SECONDS = "timeoutSeconds"
+    START_TIMEOUT_SECONDS = "startTimeoutSeconds"
+    QUEUE_TIMEOUT_SECONDS = "queueTimeoutSeconds"
+    MAX_RETRIES = "maxRetries"
+    RETRIES_USED = "retriesUsed"
+    ATTEMPT = "attempt"
+    EXIT_CODE = "exitCode"
+    SERVER = "server"
+    PROJECT = "project"
+    SUBMITTED_BY = "submittedBy"
+    CREATED_AT = "createdAt"
+    STARTED_AT = "startedAt"
+    COMPLETED_AT = "completedAt"
+    CANCEL_REQUESTED_AT = "cancelRequestedAt"
+
+    @property
+    def meaning(self) -> str:
+        return f"by the field {self.value}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`value` None is the empty value: nothing there."""
+
+    field: ListField
+    operator: Operator
+    value: Value | None
+
+    def holds(self, found: Value | None) -> bool:
+        """Whether it is met where the field has `found`; None where the field has no value."""
+        found = found if found != "" else None
+        if self.operator is Operator.EQUAL:
+            return found == self.value
+        if self.operator is Operator.NOT_EQUAL:
+            return found != self.value
+        if found is None:
+            return self.operator is Operator.LACKS
+        return _compares(self.operator, found, self.value)
+
+
+def _compares(operator: Operator, found: Value, value: Value | None) -> bool:
+    if isinstance(found, str):
+        text = str(value or "")
+        return {
+            Operator.CONTAINS: text in found,
+            Operator.LACKS: text not in found,
+            Operator.STARTS: found.startswith(text),
+            Operator.ENDS: found.endswith(text),
+        }[operator]
+    low, high = (found, value) if operator is Operator.AT_MOST else (value, found)
+    return _at_most(low, high)
+
+
+def _at_most(low: Value | None, high: Value | None) -> bool:
+    """Of two values of one field: both numbers or both times."""
+    if isinstance(low, datetime) and isinstance(high, datetime):
+        return low <= high
+    return isinstance(low, int) and isinstance(high, int) and low <= high
+
+
+@dataclass(frozen=True)
+class Order:
+    """By one field, ties by id; what has no value comes last in both directions."""
+
+    by: SortField
+    is_descending: bool = False
+
+    @property
+    def field(self) -> ListField:
+        return FIELDS[self.by]
+
+
+NEWEST = Order(SortField.CREATED_AT, is_descending=True)
+
+
+def parse_conditions(expressions: Sequence[str]) -> tuple[Condition, ...]:
+    """Read `filterBy`. Raises InvalidInputError with every wrong expression, the position in it and what is allowed."""
+    if len(expressions) > MAX_CONDITIONS:
+        raise InvalidInputError.of(
+            "filterBy", f"at most {MAX_CONDITIONS} expressions are taken; {len(expressions)} were given"
+        )
+    conditions: list[Condition] = []
+    problems: list[Problem] = []
+    for index, expression in enumerate(expressions):
+        try:
+            conditions.append(_parse(expression))
+        except ValueError as error:
+            problems.append(Problem(f"filterBy[{index}]", str(error)))
+    if problems:
+        raise InvalidInputError(tuple(problems))
+    return tuple(conditions)
+
+
+def parse_search(text: str) -> tuple[str, ...]:
+    """The words that must all be found, in whatever case. Raises InvalidInputError."""
+    words = text.split()
+    if len(text) > MAX_SEARCH or len(words) > MAX_SEARCH_WORDS or "\0" in text:
+        limits = f"at most {MAX_SEARCH_WORDS} words and {MAX_SEARCH} characters, without NUL, are searched for"
+        raise InvalidInputError.of("search", f"{limits}; there are {len(words)} words and {len(text)} characters")
+    return tuple(words)
+
+
+def _parse(expression: str) -> Condition:
+    match = _EXPRESSION.fullmatch(expression)
+    if match is None:
+        raise ValueError(_no_expression(expression))
+    name, operator, text = match[1], Operator(match[2]), match[3].strip()
+    field = FIELDS.get(name)
+    if field is None:
+        raise ValueError(f"{_at(match.start(1))}: there is no field {name[:60]!r}; there are {', '.join(FIELDS)}")
+    if operator not in field.kind.operators:
+        allowed = " ".join(field.kind.operators)
+        raise ValueError(f"{_at(match.start(2))}: {name} is {field.kind} and takes {allowed}, not {operator}")
+    if not text and operator not in _EQUALITY:
+        raise ValueError(f"{_at(match.start(3))}: {operator} needs a value")
+    try:
+        return Condition(field, operator, _value(field, text) if text else None)
+    except ValueError as error:
+        raise ValueError(f"{_at(match.start(3))}: {error}") from None
+
+
+def _at(position: int) -> str:
+    return f"at character {position + 1}"
+
+
+def _no_expression(expression: str) -> str:
+    name = re.match(r"\s*([A-Za-z][A-Za-z0-9]*\s*)?", expression)
+    position = name.end() if name else 0
+    wanted = f"one of the operators {' '.join(Operator)}" if name and name[1] else "a field's name"
+    found = repr(expression[position : position + 20]) if expression[position:] else "the end"
+    return f"{_at(position)}: expected {wanted}, found {found}; an expression is <field><operator><value>"
+
+
+def _value(field: ListField, text: str) -> Value:
+    match field.kind:
+        case Kind.TEXT:
+            return _text(text)
+        case Kind.NUMBER:
+            return _number(text, field.largest)
+        case Kind.BOOLEAN:
+            return _boolean(text)
+        case Kind.MOMENT:
+            return _moment(text)
+        case Kind.ID:
+            return _id(text)
+        case Kind.CHOICE:
+            return _of_choices(field, text)
+
+
+def _text(text: str) -> str:
+    if len(text) > MAX_VALUE or "\0" in text:
+        raise ValueError(f"the value may have at most {MAX_VALUE} characters and no NUL")
+    return text
+
+
+def _number(text: str, largest: int) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,20}", text):
+        raise ValueError(f"expected {Kind.NUMBER}, found {text[:40]!r}")
+    number = int(text)
+    if not -largest <= number <= largest:
+        raise ValueError(f"expected a number between -{largest} and {largest}, found {text[:40]}")
+    return number
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"expected {Kind.BOOLEAN}, found {text[:40]!r}")
+    return text.lower() == "true"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"expected {Kind.MOMENT}, as 2026-01-31T08:00:00Z, found {text[:40]!r}") from None
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise ValueError(f"expected {Kind.ID}, found {text[:40]!r}") from None
+
+
+def _of_choices(field: ListField, text: str) -> str:
+    """By the enum's value or its GraphQL name: TIMEOUT, timeout; RUN_TIMEOUT, run_timeout."""
+    folded = text.lower()
+    found = next((choice for choice in field.choices if choice.lower() == folded), None)
+    if found is None:
+        raise ValueError(f"expected one of {', '.join(sorted(field.choices))}, found {text[:40]!r}")
+    return found
