@@ -17,10 +17,10 @@ from uuid import UUID
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.states import Phase, Reason, Status
 
-MAX_CONDITIONS = 20
+MAX_CONDITIONS = 10
 MAX_VALUE = 700  # characters: the longest listed text is an image reference
 MAX_SEARCH = 200
-MAX_SEARCH_WORDS = 8
+MAX_SEARCH_WORDS = 5
 _INT32, _INT64 = 2**31 - 1, 2**63 - 1
 
 Value = str | int | bool | datetime | UUID

@@ -12,6 +12,7 @@ import graphql
 import pytest
 
 from app.domain.errors import DomainError
+from app.domain.filters import FIELDS
 from tests.docs.pages import ROOT, Block, blocks, page, rows, section
 from tests.e2e.product import Product
 
@@ -26,7 +27,7 @@ CHANGING = {
     "<id>": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     "<job>": r"gw-[0-9a-f]{32}-\d+",
     "<time>": r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00",
-    "<cursor>": r"\bd3w[\w-]+",
+    "<cursor>": r"\bWyJ3[\w-]+",
 }
 
 
@@ -47,6 +48,15 @@ def test_every_input_field_is_described():
     wanted = SCHEMA.type_map["SubmitWorkloadInput"]
     assert isinstance(wanted, graphql.GraphQLInputObjectType)
     assert described == set(wanted.fields)
+
+
+def test_every_field_to_filter_by_is_described_with_its_operators():
+    described = {
+        name: set(re.findall(r"`([^`\w]{2})`", operators))
+        for _, names, operators, _ in rows(section(GUIDE, "### Filters"))
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert described == {name: {op.value for op in field.kind.operators} for name, field in FIELDS.items()}
 
 
 def test_every_error_code_is_described():

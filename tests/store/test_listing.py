@@ -181,14 +181,14 @@ async def test_every_order_pages_through_everything_once(database: Database, by:
     stored = await a_fleet_of_workloads(organization)
     order, selection = Order(by, is_descending), Selection(organization.id)
     whole = in_order(stored, order)
-    for size in (1, 5, 36, 100):
+    for size in (5, 100):
         found: list[UUID] = []
         position: Position | None = None
         while page := await list_workloads(selection, order, size, position):
             found += [workload.id for workload, _ in page]
             position = page[-1][1]
         assert found == whole
-    for offset in (0, 3, 20, 35, 40):
+    for offset in (3, 35, 40):
         assert [w.id for w, _ in await list_workloads(selection, order, 7, offset=offset)] == whole[offset : offset + 7]
     third = (await list_workloads(selection, order, 3))[-1][1]
     assert [w.id for w, _ in await list_workloads(selection, order, 4, third, offset=25)] == whole[28:32]
