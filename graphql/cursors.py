@@ -55,7 +55,7 @@ def parse_workload_cursor(cursor: str, order: Order) -> Position:
     """Raises InvalidInputError for anything that `workload_cursor` did not make, or made for another order."""
     try:
         _, name, is_descending, value, workload_id = json.loads(_decode(cursor))
-        given = Order(SortField(name), is_descending)
+        given = Order(SortField(name), is_descending is True)
         position = Position(_sorted_value(given.field, value), UUID(hex=workload_id))
         is_ours = cursor == workload_cursor(given, position)
     except (ValueError, OverflowError, TypeError, AttributeError):
