@@ -15,6 +15,7 @@ from typing import Any
 
 import stamina
 
+from app.clock import Clock
 from app.cluster import labels
 from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
@@ -72,6 +73,7 @@ _repeat = stamina.AsyncRetryingCaller(attempts=3, timeout=30.0, wait_max=2.0, wa
 class KubernetesPort(ClusterPort):
     def __init__(self, transport: Transport, settings: PortSettings) -> None:
         self._transport = transport
+        self.clock = transport.cluster_clock
         self._settings = settings
         self._observer = settings.observer
         self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
@@ -248,6 +250,6 @@ def _rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def open_port(connection: ConnectionSettings, settings: PortSettings) -> KubernetesPort:
+def open_port(connection: ConnectionSettings, settings: PortSettings, clock: Clock | None = None) -> KubernetesPort:
     """The adapter for one cluster. Nothing is sent, and no file is read, before its first call."""
-    return KubernetesPort(Transport(Connection(connection)), settings)
+    return KubernetesPort(Transport(Connection(connection), clock), settings)

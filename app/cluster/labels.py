@@ -15,13 +15,15 @@ WORKLOAD = "gpuyard.dev/workload"
 ATTEMPT = "gpuyard.dev/attempt"
 ORGANIZATION = "gpuyard.dev/organization"
 PROJECT = "gpuyard.dev/project"
+INSTALLATION = "gpuyard.dev/installation"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "gpuyard"
 OURS = f"{MANAGED_BY}={MANAGER}"  # the selector of everything we made
 
 FINALIZER = "gpuyard.dev/recorded"
 CONTAINER = "workload"
-JOB_NAME = "batch.kubernetes.io/job-name"  # put on pods by the Job controller
+JOB_NAME = "batch.kubernetes.io/job-name"  # put on pods by the Job controller, and so is the next
+JOB_UID = "batch.kubernetes.io/controller-uid"
 
 MAX_LABEL_VALUE = 63
 _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9._-]+")

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from app.cluster import labels
-from app.cluster.fields import Json, MalformedError, amount, condition, mapping, needed, objects, text
+from app.cluster.fields import Json, MalformedError, amount, condition, mapping, moment, needed, objects, text
 from app.cluster.pod_observer import pod_of
 from app.cluster.port import Kind, Observed
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod, Taint
@@ -41,7 +41,7 @@ class Observer:
         return _understood(lambda: pod_of(_object(raw), self.is_gpu))
 
     def job(self, raw: object) -> ObservedJob | None:
-        return _understood(lambda: _job(_object(raw)))
+        return _understood(lambda: _job(_object(raw), self.is_gpu))
 
     def observe(self, kind: Kind, raw: object) -> Observed | None:
         match kind:
@@ -111,9 +111,10 @@ def _version(marks: Json, full: str, part: str, parts: tuple[str, ...]) -> str:
     return text(marks, full) or ".".join(piece for piece in pieces if piece)
 
 
-def _job(raw: Json) -> ObservedJob:
+def _job(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedJob:
     metadata, status = mapping(raw, "metadata"), mapping(raw, "status")
     marks = mapping(metadata, "labels")
+    pod_spec = mapping(mapping(mapping(raw, "spec"), "template"), "spec")
     # FailureTarget and SuccessCriteriaMet come first, and the outcome they name is never undone.
     failed = condition(status, "Failed") or condition(status, "FailureTarget")
     return ObservedJob(
@@ -125,4 +126,23 @@ def _job(raw: Json) -> ObservedJob:
         is_complete=bool(condition(status, "Complete") or condition(status, "SuccessCriteriaMet")),
         failure=text(failed, "reason"),
         failure_message=text(failed, "message"),
+        created_at=moment(metadata, "creationTimestamp"),
+        installation=text(marks, labels.INSTALLATION),
+        server=_server(pod_spec),
+        gpu_resource=_gpu_resource(pod_spec, is_gpu),
     )
+
+
+def _server(pod_spec: Json) -> str:
+    """The node that the manifest binds the pod to, as `manifest` writes it."""
+    affinity = mapping(mapping(pod_spec, "affinity"), "nodeAffinity")
+    terms = objects(mapping(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms")
+    fields = (field for term in terms for field in objects(term, "matchFields"))
+    values = next((field.get("values") for field in fields if field.get("key") == "metadata.name"), None)
+    return str(values[0]) if isinstance(values, list) and values else ""
+
+
+def _gpu_resource(pod_spec: Json, is_gpu: Callable[[str], bool]) -> str:
+    ours = (c for c in objects(pod_spec, "containers") if c.get("name") == labels.CONTAINER)
+    limits = mapping(mapping(next(ours, {}), "resources"), "limits")
+    return next((name for name in limits if is_gpu(name)), "")

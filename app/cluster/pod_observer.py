@@ -19,13 +19,14 @@ def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
         uid=needed(metadata, "uid"),
         name=needed(metadata, "name"),
         namespace=needed(metadata, "namespace"),
-        job_name=_job_name(mapping(metadata, "labels")),
+        **_ours(mapping(metadata, "labels")),
         node=text(spec, "nodeName"),
         phase=text(status, "phase"),
         reason=text(status, "reason"),
         message=text(status, "message"),
         disruption=text(condition(status, "DisruptionTarget"), "reason"),
         scheduling_message=_scheduling_message(status),
+        created_at=moment(metadata, "creationTimestamp"),
         pod_started_at=moment(status, "startTime"),
         deletion_requested_at=_deletion_requested_at(metadata),
         run_limit_seconds=whole(spec, "activeDeadlineSeconds"),
@@ -38,9 +39,12 @@ def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
     )
 
 
-def _job_name(marks: Json) -> str:
+def _ours(marks: Json) -> dict[str, str]:
     """Of our own pods only: a stranger's pod is capacity in use and nothing else."""
-    return text(marks, labels.JOB_NAME) if marks.get(labels.MANAGED_BY) == labels.MANAGER else ""
+    if marks.get(labels.MANAGED_BY) != labels.MANAGER:
+        return {"job_name": ""}
+    names = {"job_name": labels.JOB_NAME, "job_uid": labels.JOB_UID, "installation": labels.INSTALLATION}
+    return {field: text(marks, label) for field, label in names.items()}
 
 
 def _container(status: Json) -> dict[str, Any]:

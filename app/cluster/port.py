@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from app.cluster.cluster_clock import ClusterClock
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
 
 
@@ -133,7 +134,9 @@ class LogRange:
 
 
 class ClusterPort(Protocol):
-    """What the app asks of a cluster."""
+    """What the app asks of a cluster. `clock` says how far the cluster's clock is ahead of ours."""
+
+    clock: ClusterClock
 
     async def create_job(self, spec: JobSpec) -> ObservedJob:
         """Create the Job, or find that this attempt's Job exists already. ConflictError when the name is another's."""

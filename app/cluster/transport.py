@@ -16,7 +16,9 @@ import aiohttp
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config.config_exception import ConfigException
 
+from app.clock import Clock, SystemClock
 from app.cluster.answers import decoded, decoded_or_none, error_of, transport_errors
+from app.cluster.cluster_clock import ClusterClock
 from app.cluster.connection import Connection
 from app.cluster.port import ClusterError, UnavailableError
 
@@ -48,8 +50,10 @@ class Request:
 
 
 class Transport:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, clock: Clock | None = None) -> None:
         self._connection = connection
+        self._clock = clock or SystemClock()
+        self.cluster_clock = ClusterClock()
 
     async def call(self, request: Request) -> Any:
         """The decoded answer, or one of the port's errors."""
@@ -75,7 +79,9 @@ class Transport:
     @asynccontextmanager
     async def _opened(self, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
         """An answer that is a success, its body still to be read."""
+        asked = self._clock.now()
         response = await self._send(request)
+        self.cluster_clock.heard(response.headers.get("Date", ""), asked, self._clock.now())
         try:
             if response.status >= _ERRORS_FROM:
                 raise await self._error(response)

@@ -88,7 +88,7 @@ def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us
     deleted = seen.pod.deletion_requested_at if seen.pod else None
     if by_us and deleted is not None and deleted <= finished:
         return False
-    second = moment.replace(microsecond=0)
+    second = seen.there(moment).replace(microsecond=0)
     if finished != second:
         return finished < second
     was_our_signal = by_us and deleted is not None and attempt.exit_code in _STOPPED

@@ -124,7 +124,7 @@ def _record_times(attempt: Attempt, pod: ObservedPod) -> Attempt:
 def _is_over(attempt: Attempt, seen: Observation, now: datetime) -> bool:
     """True once nothing of the attempt runs or will run, and the cluster has said how it ended."""
     if seen.pod is not None:
-        return seen.pod.is_over or now >= _settled_at(attempt, now + timedelta(seconds=1))
+        return seen.pod.is_over or now >= _settled_at(attempt, seen, now + timedelta(seconds=1))
     if attempt.termination:
         return True
     if seen.job is None:
@@ -133,10 +133,10 @@ def _is_over(attempt: Attempt, seen: Observation, now: datetime) -> bool:
     return bool(seen.job.failure) or seen.job.is_complete
 
 
-def _settled_at(attempt: Attempt, otherwise: datetime) -> datetime:
+def _settled_at(attempt: Attempt, seen: Observation, otherwise: datetime) -> datetime:
     """When an ended container is taken as the end although its pod isn't called ended: its node may be lost by now."""
     ended = attempt.finished_at
-    return ended + timedelta(seconds=SETTLE_SECONDS) if ended is not None else otherwise
+    return seen.here(ended) + timedelta(seconds=SETTLE_SECONDS) if ended is not None else otherwise
 
 
 def _ask_to_stop(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Attempt:
@@ -154,21 +154,32 @@ def _limit_passed(
     if attempt.finished_at is not None:
         return None  # only its pod's last word is awaited
     if attempt.started_at is not None:
-        return Reason.RUN_TIMEOUT if now >= _own_run_deadline(workload, attempt, seen.pod, policy) else None
+        return Reason.RUN_TIMEOUT if now >= _own_run_deadline(workload, attempt, seen, policy) else None
     if is_hopeless_image(attempt.waiting_reason):
         return Reason.IMAGE_INVALID
-    return Reason.START_TIMEOUT if now >= _start_deadline(workload, attempt) else None
+    return Reason.START_TIMEOUT if now >= _start_deadline(workload, attempt, seen) else None
 
 
-def _start_deadline(workload: Workload, attempt: Attempt) -> datetime:
-    return attempt.placed_at + timedelta(seconds=workload.spec.start_timeout_seconds)
+def _start_deadline(workload: Workload, attempt: Attempt, seen: Observation) -> datetime:
+    """From the placement, or from its Job's creation where our clock was set forward in between."""
+    placed = attempt.placed_at
+    if seen.job is not None and seen.job.created_at is not None:
+        placed = max(placed, seen.here(seen.job.created_at))
+    return placed + timedelta(seconds=workload.spec.start_timeout_seconds)
 
 
-def _own_run_deadline(workload: Workload, attempt: Attempt, pod: ObservedPod | None, policy: Policy) -> datetime:
+def _own_run_deadline(workload: Workload, attempt: Attempt, seen: Observation, policy: Policy) -> datetime:
     """When we stop it ourselves: at the limit, or a little later where the kubelet has the limit and is exact."""
-    started = attempt.started_at or attempt.placed_at
-    slack = policy.kubelet_slack_seconds if pod is not None and _has_run_limit(workload, attempt, pod) else 0
-    return started + timedelta(seconds=workload.spec.timeout_seconds + slack)
+    slack = policy.kubelet_slack_seconds if seen.pod is not None and _has_run_limit(workload, attempt, seen.pod) else 0
+    return _started_here(attempt, seen) + timedelta(seconds=workload.spec.timeout_seconds + slack)
+
+
+def _started_here(attempt: Attempt, seen: Observation) -> datetime:
+    """The container's start by our clock. The stamp is its server's, which may be slow: it was not before its pod."""
+    if attempt.started_at is None:
+        return attempt.placed_at
+    created = seen.pod.created_at if seen.pod is not None else None
+    return seen.here(max(attempt.started_at, created) if created is not None else attempt.started_at)
 
 
 def _stop(workload: Workload, attempt: Attempt, reason: Reason, seen: Observation, now: datetime) -> Decision:
@@ -189,16 +200,16 @@ def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
 
 def _progress(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Decision:
     if seen.job is None and seen.pod is None:
-        return Decision(workload, attempt, (CreateJob(),), _start_deadline(workload, attempt))
+        return Decision(workload, attempt, (CreateJob(),), _start_deadline(workload, attempt, seen))
     if attempt.started_at is None:
-        return Decision(_starting(workload, attempt, seen), attempt, (), _start_deadline(workload, attempt))
+        return Decision(_starting(workload, attempt, seen), attempt, (), _start_deadline(workload, attempt, seen))
     running = replace(workload, started_at=attempt.started_at, server=attempt.server, gpus=attempt.gpus)
     words = (Phase.RUNNING, Reason.EXECUTING, wording.executing(attempt.server))
     if seen.node_answers is False:
         words = (Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, wording.unreachable(attempt.server))
-    actions = _limit_run(workload, attempt, seen.pod, now)
-    wake_at = _settled_at(attempt, _own_run_deadline(workload, attempt, seen.pod, policy))
-    if now < (hand_over := _hand_over_at(workload, attempt)):
+    actions = _limit_run(workload, attempt, seen, now)
+    wake_at = _settled_at(attempt, seen, _own_run_deadline(workload, attempt, seen, policy))
+    if now < (hand_over := _hand_over_at(workload, attempt, seen)):
         wake_at = min(wake_at, hand_over)
     return Decision(_move(running, Status.RUNNING, *words), attempt, actions, wake_at)
 
@@ -214,18 +225,19 @@ def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Worklo
     return _move(workload, workload.status, Phase.INITIALIZING, reason, words)
 
 
-def _limit_run(workload: Workload, attempt: Attempt, pod: ObservedPod | None, now: datetime) -> tuple[Action, ...]:
+def _limit_run(workload: Workload, attempt: Attempt, seen: Observation, now: datetime) -> tuple[Action, ...]:
+    pod = seen.pod
     if pod is None or pod.pod_started_at is None or attempt.termination or _has_run_limit(workload, attempt, pod):
         return ()
-    if now < _hand_over_at(workload, attempt):
+    if now < _hand_over_at(workload, attempt, seen):
         return ()
     return (LimitRun(pod, _pod_deadline(workload, attempt, pod.pod_started_at)),)
 
 
-def _hand_over_at(workload: Workload, attempt: Attempt) -> datetime:
+def _hand_over_at(workload: Workload, attempt: Attempt, seen: Observation) -> datetime:
     """When the kubelet is given the run limit: not at once, as most containers that end early never need it."""
     pause = min(HAND_OVER_SECONDS, workload.spec.timeout_seconds / 4)
-    return (attempt.started_at or attempt.placed_at) + timedelta(seconds=pause)
+    return _started_here(attempt, seen) + timedelta(seconds=pause)
 
 
 def _pod_deadline(workload: Workload, attempt: Attempt, pod_started_at: datetime) -> int:
@@ -261,6 +273,18 @@ def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy
         gpus=attempt.gpus,
     )
     return Decision(_move(ended, end.status, TERMINAL_PHASES[end.status], end.reason, message), attempt, (), now)
+
+
+def is_to_be_confirmed(before: Attempt, decision: Decision, seen: Observation) -> bool:
+    """Whether the cluster is to be asked first: before an end on an absence, and before a stop at a limit.
+
+    A limit passes by the clocks, and ours may have been set, or may have stood still, since the cluster last answered.
+    """
+    after = decision.attempt
+    if after is None:
+        return False
+    is_end = after.ended_at is not None and None in (seen.job, seen.pod)
+    return is_end or (before.stop_reason is None and after.stop_reason in (Reason.RUN_TIMEOUT, Reason.START_TIMEOUT))
 
 
 def note_obstacle(workload: Workload, words: str) -> Workload:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,13 @@ class ObservedPod:
     terminated: Terminated | None = None
     disruption: str = ""
     scheduling_message: str = ""
+    created_at: datetime | None = None
     pod_started_at: datetime | None = None
     deletion_requested_at: datetime | None = None
     run_limit_seconds: int | None = None
     is_held: bool = False  # carries our finalizer
+    job_uid: str = ""
+    installation: str = ""
     gpus: tuple[str, ...] = ()
     gpu_requests: tuple[tuple[str, int], ...] = ()
     cpu_millis: int = 0
@@ -60,7 +63,10 @@ class ObservedPod:
 
 @dataclass(frozen=True)
 class ObservedJob:
-    """`failure` is the reason of the Failed or FailureTarget condition, empty while there is none."""
+    """`failure` is the reason of the Failed or FailureTarget condition, empty while there is none.
+
+    `installation` is the id of the GPUYard that made it, `server` the only one that its pod may run on.
+    """
 
     uid: str
     name: str
@@ -70,6 +76,10 @@ class ObservedJob:
     is_complete: bool = False
     failure: str = ""
     failure_message: str = ""
+    created_at: datetime | None = None
+    installation: str = ""
+    server: str = ""
+    gpu_resource: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,12 +87,21 @@ class Observation:
     """Everything seen of one attempt at one moment.
 
     `node_answers` is None while the node is unknown. An absent Job or pod is a fact here: the caller has confirmed an
-    absence with the API before it says so.
+    absence with the API before it says so. `cluster_ahead` is how far the cluster's clock is ahead of ours.
     """
 
     job: ObservedJob | None = None
     pod: ObservedPod | None = None
     node_answers: bool | None = None
+    cluster_ahead: timedelta = timedelta(0)
+
+    def here(self, stamp: datetime) -> datetime:
+        """A moment by the cluster's clock, as our clock has it."""
+        return stamp - self.cluster_ahead
+
+    def there(self, moment: datetime) -> datetime:
+        """A moment by our clock, as the cluster's clock has it."""
+        return moment + self.cluster_ahead
 
 
 @dataclass(frozen=True)

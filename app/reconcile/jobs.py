@@ -26,6 +26,7 @@ from app.domain.lifecycle import (
     ReleasePod,
     decide,
     decide_cleanup,
+    is_to_be_confirmed,
     note_obstacle,
     refuse,
 )
@@ -75,7 +76,7 @@ class JobReconciler:
         now = self.clock.now()
         seen = await self._observe(attempt)
         decision = decide(known.workload, attempt, seen, now, self.policy)
-        if decision.attempt and decision.attempt.ended_at and None in (seen.job, seen.pod):
+        if is_to_be_confirmed(attempt, decision, seen):
             decision = decide(known.workload, attempt, await self._look(attempt), now, self.policy)
         stored = await self._write(known, attempt, decision, now)
         if stored is None:
@@ -105,7 +106,7 @@ class JobReconciler:
     def _observation(self, attempt: Attempt, job: ObservedJob | None, pod: ObservedPod | None) -> Observation:
         """A Job that only has the name is nobody's of ours: neither followed nor deleted."""
         is_ours = job is not None and job.workload_id == str(attempt.workload_id)
-        return Observation(job if is_ours else None, pod, self._node_answers(pod))
+        return Observation(job if is_ours else None, pod, self._node_answers(pod), self.port.clock.ahead)
 
     def _node_answers(self, pod: ObservedPod | None) -> bool | None:
         node = self.projection.nodes.get(pod.node) if pod is not None else None

@@ -18,7 +18,7 @@ from tortoise.context import TortoiseContext
 from tortoise.exceptions import BaseORMException
 from tortoise.migrations.api import migrate
 
-from app.store.migrationlock import migration_lock
+from app.store.locks import LockLostError, migration_lock
 from app.store.sharedread import sharing
 from app.store.unfinished import keeping, settle
 from app.store.writes import grouping
@@ -110,7 +110,14 @@ class DatabaseUnavailableError(Exception):
 def _explaining(url: str) -> Iterator[None]:
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, BaseORMException, OSError, sqlite3.Error) as error:
+    except (
+        LockLostError,
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        BaseORMException,
+        OSError,
+        sqlite3.Error,
+    ) as error:
         parts = urlsplit(url)
         place = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         msg = f"the database {place} of GPUYARD_DATABASE_URL can't be opened: {error or type(error).__name__}"

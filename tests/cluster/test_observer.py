@@ -35,8 +35,10 @@ def test_a_pod_that_ended_and_is_held_while_it_is_deleted():
         node="real-1",
         phase="Failed",
         terminated=Terminated(3, "Error", "oops\n", at("13:23:54"), at("13:23:54")),
+        created_at=at("13:23:54"),
         pod_started_at=at("13:23:54"),
         deletion_requested_at=at("13:23:57"),
+        job_uid="54b06fc8-12fc-4f59-bf94-3cd14d81798c",
         run_limit_seconds=120,
         is_held=True,
         gpus=("GPU-b364d4e1-91a0-5308-b970-55bc33855738",),
@@ -161,6 +163,9 @@ def test_a_whole_job():
         attempt=1,
         failure="BackoffLimitExceeded",
         failure_message="Job has reached the specified backoff limit",
+        created_at=at("13:23:54"),
+        server="real-1",
+        gpu_resource="nvidia.com/gpu",
     )
 
 

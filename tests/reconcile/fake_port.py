@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from app.cluster.cluster_clock import ClusterClock
 from app.cluster.port import (
     ClusterError,
     ConflictError,
@@ -39,6 +40,7 @@ class FakeCluster:
     `meanwhile` is what somebody else does, once, while our next call of a verb is on its way.
     """
 
+    clock: ClusterClock = field(default_factory=ClusterClock)
     nodes: dict[str, ObservedNode] = field(default_factory=dict)
     jobs: dict[str, ObservedJob] = field(default_factory=dict)
     pods: dict[str, ObservedPod] = field(default_factory=dict)
