@@ -39,7 +39,7 @@ def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
     )
 
 
-def _ours(marks: Json) -> dict[str, str]:
+def _ours(marks: Json) -> dict[str, Any]:
     """Of our own pods only: a stranger's pod is capacity in use and nothing else."""
     if marks.get(labels.MANAGED_BY) != labels.MANAGER:
         return {"job_name": ""}
