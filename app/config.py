@@ -20,7 +20,17 @@ from app.domain.submission import Defaults
 
 PREFIX = "GPUYARD_"
 SERVICE_LINKS = ("GPUYARD_SERVICE_", "GPUYARD_PORT_")  # Kubernetes puts these beside a Service named gpuyard
-NOT_SETTINGS = frozenset({"GPUYARD_NEW_PASSWORD", "GPUYARD_TEST_DATABASE_URL"})  # other commands read these
+# Other commands read these, those that talk to a service among them.
+NOT_SETTINGS = frozenset(
+    {
+        "GPUYARD_NEW_PASSWORD",
+        "GPUYARD_TEST_DATABASE_URL",
+        "GPUYARD_SERVER",
+        "GPUYARD_TOKEN",
+        "GPUYARD_TOKEN_FILE",
+        "GPUYARD_ORGANIZATION",
+    }
+)
 
 
 class ConfigurationError(Exception):

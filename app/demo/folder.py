@@ -29,14 +29,18 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_private(path: Path, content: Any) -> None:
-    """JSON, readable by its owner alone from its first moment on, and never seen half written."""
+    """JSON, as `write_private_text` writes it."""
+    write_private_text(path, json.dumps(content, indent=2))
+
+
+def write_private_text(path: Path, text: str) -> None:
+    """Text and a newline, readable by its owner alone from its first moment on, and never seen half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as handle:
-        json.dump(content, handle, indent=2)
-        handle.write("\n")
+        handle.write(f"{text}\n")
     draft.replace(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from app.clock import SystemClock
 from app.config import Settings
 from app.demo.cluster import SimulatedCluster, ensure_cluster, stop_cluster
 from app.demo.folder import locked, write_private
-from app.demo.seed import Credentials, ensure_people
+from app.demo.seed import TOKEN_FILE, Credentials, ensure_people
 from app.main import closing_port, serve
 from app.store.database import opened
 
@@ -66,6 +67,7 @@ def _announce(
         "graphql": f"{url}/graphql",
         "ws": f"{url.replace('http', 'ws', 1)}/graphql",
         "kubeconfig": str(cluster.kubeconfig),
+        "token_file": str(options.data / TOKEN_FILE),
         **credentials,
     }
     if options.ready_file is not None:
@@ -81,9 +83,21 @@ def _print(console: Console, facts: dict[str, Any]) -> None:
     for user in facts["users"]:
         say(f"  {user['role']:<8} {user['email']:<22} {user['password']}")
     say(f"\n  token    {facts['token']}")
-    say("\nSubmit a workload:\n")
+    say("\nSubmit a workload with the command, from another terminal:\n")
+    say(_command(facts))
+    say("\nOr with anything that speaks HTTP:\n")
     say(_curl(facts))
     say(f"\nLook at the cluster:\n\n  kubectl --kubeconfig {facts['kubeconfig']} get nodes,jobs,pods -A\n")
+
+
+def _command(facts: dict[str, Any]) -> str:
+    settings = {
+        "GPUYARD_SERVER": facts["url"],
+        "GPUYARD_TOKEN_FILE": facts["token_file"],
+        "GPUYARD_ORGANIZATION": facts["organization"],
+    }
+    here = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
+    return f"  export {here}\n  gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 1 --wait"
 
 
 def _curl(facts: dict[str, Any]) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 
 from app.auth.secrets import hash_password, hash_token, new_token
 from app.commands import administer
-from app.demo.folder import read_json, write_private
+from app.demo.folder import read_json, write_private, write_private_text
 from app.domain.people import Project, Role
 from app.store import people
 
 ORGANIZATION = "demo"
 FEATURE_OFF = "paused"
 NO_SERVERS = "empty"
+TOKEN_FILE = "token"  # noqa: S105 — a file's name
 _DOMAIN = "example.org"
 _PROJECTS = (("vision", "Computer vision"), ("speech", "Speech"))
 
@@ -32,6 +33,7 @@ async def ensure_people(folder: Path, now: datetime) -> Credentials:
     if credentials is None:
         credentials = _invent()
         write_private(path, credentials)
+    write_private_text(folder / TOKEN_FILE, credentials["token"])
     if await people.find_organization(NO_SERVERS) is None:
         await _create(credentials, now)
     return credentials

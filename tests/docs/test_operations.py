@@ -8,7 +8,7 @@ from pydantic_core import PydanticUndefined
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from app import cli
+from app.cli import operate
 from app.cluster import labels
 from app.config import PREFIX, Settings
 from app.domain.states import Reason
@@ -45,7 +45,7 @@ def test_settings_and_their_defaults():
 
 
 def test_every_admin_command_is_shown_and_exists():
-    commands = get_command(cli.admin)
+    commands = get_command(operate.admin)
     assert isinstance(commands, TyperGroup)
     shown = set(re.findall(r"gpuyard admin ([a-z]+(?:-[a-z]+)*)", page(PAGE)))
     assert shown == set(commands.commands)

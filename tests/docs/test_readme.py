@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -19,7 +20,8 @@ ADDRESS = "127.0.0.1:8000"
 def here(text: str, product: Product) -> str:
     """The command as it is for this demo's port and folder."""
     address = product.facts["url"].removeprefix("http://")
-    return text.replace(ADDRESS, address).replace('"data/', f'"{product.data}/').replace(" data/", f" {product.data}/")
+    text = text.replace(ADDRESS, address).replace(".venv/bin/", "")
+    return re.sub(r"""(?<=[ "=])data/""", f"{product.data}/", text)
 
 
 def commands(*words: str) -> list[str]:
@@ -43,6 +45,14 @@ async def test_submit_and_read(product: Product, shell: dict[str, str]):
     assert workload["jobName"] == f"gw-{workload['id'].replace('-', '')}-1"
     [edge] = found["data"]["organization"]["workloads"]["edges"]
     assert (edge["node"]["status"], edge["node"]["exitCode"]) == ("COMPLETED", 0)
+
+
+async def test_the_command(product: Product, shell: dict[str, str]):
+    [block] = commands("gpuyard submit")
+    submitted, header, listed = (await run(here(block, product), shell)).splitlines()
+    assert header.startswith("ID ")
+    assert submitted.split()[0] in listed
+    assert " completed " in listed
 
 
 async def test_watch(product: Product, shell: dict[str, str], tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The `gpuyard` command: demo, serve, and what an operator does at the machine."""
+"""What an operator does at the machine: demo, serve, admin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, LogLevel, configure_logging
 
-app = typer.Typer(no_args_is_help=True, help="GPU batch jobs on your own servers.", pretty_exceptions_enable=False)
+app = typer.Typer()
 admin = typer.Typer(no_args_is_help=True, help="Set up an installation; works on the database of GPUYARD_DATABASE_URL.")
 app.add_typer(admin, name="admin")
 

@@ -1,0 +1,143 @@
+"""The commands that talk to a running service. Each is the API's answer, printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import typer
+
+from app.client import views
+from app.client.attending import detaching, wait_for
+from app.client.errors import RefusedError
+from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
+from app.client.session import Session, session, workload_id
+from app.client.submit import submit
+from app.client.waiting import EXIT_UNKNOWN, exit_code
+
+LARGEST_PAGE = 500  # the API's own bound
+
+app = typer.Typer()
+app.command()(submit)
+
+
+@app.command("list")
+def list_workloads(
+    *,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(parser=statuses, metavar="STATUS", help="Only these, as running,pending."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="The most to show; 0: all.")] = 50,
+    output: Annotated[
+        Literal["table", "wide", "json"], typer.Option("--output", "-o", help="How they are printed.")
+    ] = "table",
+    server: Server = None,
+    token_file: TokenFile = None,
+    organization: Organization = None,
+) -> None:
+    """List workloads, newest first."""
+    with session(server, token_file, organization) as here:
+        found, total = _listed(here, [word for words in status or [] for word in words], limit)
+        if output == "json":
+            here.screen.json(found)
+            return
+        if not found:
+            here.screen.say(f"gpuyard: no {'such ' if status else ''}workloads in {here.organization}")
+            return
+        here.screen.table(views.workloads_table(found, datetime.now(UTC), wide=output == "wide"))
+        if len(found) < total:
+            here.screen.say(f"gpuyard: the newest {len(found)} of {total}; --limit shows more")
+
+
+def _listed(here: Session, wanted: Sequence[str], limit: int) -> tuple[list[dict[str, Any]], int]:
+    """As many as wanted, and how many there are."""
+    found: list[dict[str, Any]] = []
+    total = 0
+    for page in _pages(here, wanted, limit):
+        total = page["totalCount"]
+        found += [edge["node"] for edge in page["edges"]]
+    return found, total
+
+
+def _pages(here: Session, wanted: Sequence[str], limit: int) -> Iterator[dict[str, Any]]:
+    after, left = None, limit or None
+    while left is None or left > 0:
+        first = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+        variables = {"first": first, "after": after, "status": list(wanted) or None}
+        page = here.of_organization("command/workloads", variables)["workloads"]
+        yield page
+        after, left = page["pageInfo"]["endCursor"], None if left is None else left - len(page["edges"])
+        if not page["pageInfo"]["hasNextPage"]:
+            return
+
+
+@app.command()
+def get(
+    workload: WorkloadId,
+    *,
+    output: TextOrJson = "text",
+    server: Server = None,
+    token_file: TokenFile = None,
+    organization: Organization = None,
+) -> None:
+    """Show everything about a workload.
+
+    Values of its environment are in --output json alone.
+    """
+    with session(server, token_file, organization) as here:
+        found = here.workload("command/workload", workload)
+        if output == "json":
+            here.screen.json(found)
+            return
+        here.screen.facts(views.details(found, datetime.now(UTC)))
+        for table in (views.attempts_table(found), views.events_table(found)):
+            if table.rows:
+                here.screen.result("")
+                here.screen.table(table)
+
+
+@app.command()
+def wait(
+    workload: WorkloadId,
+    *,
+    server: Server = None,
+    token_file: TokenFile = None,
+    organization: Organization = None,
+) -> None:
+    """Wait for a workload's end and exit as it did.
+
+    With the container's code where it ended by itself, else 70 (failed), 124 (timeout) or 143 (cancelled).
+    """
+    with session(server, token_file, organization, failure=EXIT_UNKNOWN) as here:
+        here.workload("command/progress", workload)  # what is wrong from the start is not waited for
+        with detaching(here, workload):
+            end = wait_for(here, workload)
+        raise typer.Exit(exit_code(end))
+
+
+@app.command()
+def cancel(
+    workloads: Annotated[list[str], typer.Argument(parser=workload_id, metavar="ID", help="Ids, or names of Jobs.")],
+    *,
+    server: Server = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Cancel workloads.
+
+    Where one of them can't be cancelled the others are, and the exit code is 1.
+    """
+    failed = False
+    with session(server, token_file, None) as here:
+        for wanted in dict.fromkeys(workloads):
+            try:
+                found = here.api.ask("cancel_workload", {"input": {"id": wanted}})["cancelWorkload"]["workload"]
+            except RefusedError as refusal:
+                if refusal.code == "UNAUTHENTICATED":
+                    raise
+                failed = True
+                here.screen.say(f"gpuyard: {refusal}" if wanted in str(refusal) else f"gpuyard: {wanted}: {refusal}")
+                continue
+            here.screen.result(f"{wanted}  {views.status(found)}: {found['message']}")
+    raise typer.Exit(int(failed))

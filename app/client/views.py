@@ -1,0 +1,132 @@
+"""What is shown of a workload, from the API's JSON. Pure: the moment is a parameter."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from app.client.durations import format_duration
+from app.client.tables import Table
+
+Workload = Mapping[str, Any]
+ENDS = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"})
+_TELLING_PHASES = frozenset({"STOPPING", "UNKNOWN", "SUSPENDED", "RESUMING"})
+_UNITS = ("Ki", "Mi", "Gi", "Ti")
+_UNIT = 1024
+
+
+def workloads_table(workloads: Sequence[Workload], now: datetime, *, wide: bool) -> Table:
+    header = ("ID", "NAME", "STATUS", "EXIT", "GPUS", "SERVER", "AGE")
+    more = ("RAN", "PROJECT", "BY", "IMAGE") if wide else ()
+    return Table((*header, *more, "MESSAGE"), tuple(_row(it, now, wide=wide) for it in workloads))
+
+
+def _row(it: Workload, now: datetime, *, wide: bool) -> tuple[str, ...]:
+    age = format_duration((now - _moment(it["createdAt"])).total_seconds())
+    cells = (it["id"], it["name"], status(it), text(it["exitCode"]), text(it["gpuCount"]), it["server"] or "", age)
+    more = (_ran(it, now), (it["project"] or {}).get("slug", ""), it["submittedBy"], it["imageReference"])
+    return (*cells, *(more if wide else ()), it["message"])
+
+
+def status(it: Workload) -> str:
+    """The status in lower case, with the phase where it says something else."""
+    word: str = it["status"].lower()
+    return f"{word} ({it['phase'].lower()})" if it["phase"] in _TELLING_PHASES else word
+
+
+def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
+    """Name and value of everything that is one line."""
+    project = it["project"]
+    pairs = [
+        ("id", it["id"]),
+        ("name", it["name"]),
+        ("status", f"{status(it)}: {it['message']}"),
+        ("phase, reason", f"{it['phase']}, {it['reason']}"),
+        ("exit code", _exit(it)),
+        ("server", it["server"] or ""),
+        ("GPUs", f"{it['gpuCount']}: {', '.join(it['gpus']) or 'not known yet'}"),
+        ("CPU, memory", f"{it['cpu']}, {_bytes(it['memoryBytes'])}"),
+        ("image", it["imageReference"]),
+        ("command", shlex.join(it["command"])),
+        ("args", shlex.join(it["args"])),
+        ("environment", ", ".join(variable["name"] for variable in it["envVars"])),
+        ("limits", _limits(it)),
+        ("project", f"{project['slug']} ({project['name']})" if project else ""),
+        ("job", it["jobName"]),
+        ("submitted", f"{_when(it['createdAt'], now)} by {it['submittedBy']}"),
+        ("started", _when(it["startedAt"], now)),
+        ("cancel asked", _when(it["cancelRequestedAt"], now)),
+        ("ended", _when(it["completedAt"], now)),
+        ("ran", _ran(it, now)),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def attempts_table(it: Workload) -> Table:
+    rows = (
+        (
+            str(a["number"]),
+            a["server"],
+            a["jobName"],
+            _stamp(a["startedAt"]),
+            _stamp(a["endedAt"]),
+            text(a["exitCode"]),
+            a["message"],
+        )
+        for a in it["attempts"]
+    )
+    return Table(("ATTEMPT", "SERVER", "JOB", "STARTED", "ENDED", "EXIT", "MESSAGE"), tuple(rows))
+
+
+def events_table(it: Workload) -> Table:
+    rows = ((_stamp(e["at"]), e["type"].lower(), e["status"].lower(), e["message"]) for e in it["events"])
+    return Table(("AT", "EVENT", "STATUS", "MESSAGE"), tuple(rows))
+
+
+def text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _exit(it: Workload) -> str:
+    signal = it["signal"]
+    return text(it["exitCode"]) + (f" (signal {signal})" if signal is not None else "")
+
+
+def _limits(it: Workload) -> str:
+    queue = it["queueTimeoutSeconds"]
+    waiting = "none" if queue is None else format_duration(queue)
+    run, start = format_duration(it["timeoutSeconds"]), format_duration(it["startTimeoutSeconds"])
+    return f"run {run}, start {start}, waiting {waiting}"
+
+
+def _bytes(size: int) -> str:
+    """In the largest binary unit that stays whole, as the cluster spells it."""
+    unit = ""
+    for larger in _UNITS:
+        if not size or size % _UNIT:
+            break
+        size, unit = size // _UNIT, larger
+    return f"{size}{unit}"
+
+
+def _ran(it: Workload, now: datetime) -> str:
+    if it["startedAt"] is None:
+        return ""
+    end = now if it["completedAt"] is None else _moment(it["completedAt"])
+    return format_duration((end - _moment(it["startedAt"])).total_seconds())
+
+
+def _moment(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)
+
+
+def _stamp(stamp: str | None) -> str:
+    return "" if stamp is None else f"{_moment(stamp).astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _when(stamp: str | None, now: datetime) -> str:
+    if stamp is None:
+        return ""
+    return f"{_stamp(stamp)} UTC, {format_duration((now - _moment(stamp)).total_seconds())} ago"

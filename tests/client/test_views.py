@@ -1,0 +1,138 @@
+"""What is shown of a workload: columns, facts, ages."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.client import views
+from app.client.screen import Screen
+from app.client.tables import Table, lines
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+ID = "f8f85945-219f-4b9e-ac70-805900bab392"
+
+
+def workload(**changed: Any) -> dict[str, Any]:
+    fresh: dict[str, Any] = {
+        "id": ID,
+        "name": "train",
+        "jobName": "gw-f8f85945219f4b9eac70805900bab392-1",
+        "status": "PENDING",
+        "phase": "QUEUED",
+        "reason": "WAITING_FOR_GPUS",
+        "message": "needs 8 GPUs on one server",
+        "succeeded": None,
+        "exitCode": None,
+        "signal": None,
+        "imageReference": "busybox:1.36",
+        "command": [],
+        "args": ["sh", "-c", "echo hi"],
+        "envVars": [{"name": "A", "value": "secret"}, {"name": "B", "value": "x"}],
+        "gpuCount": 8,
+        "cpu": "4",
+        "memoryBytes": 16 * 2**30,
+        "timeoutSeconds": 3600,
+        "startTimeoutSeconds": 1800,
+        "queueTimeoutSeconds": None,
+        "server": None,
+        "gpus": [],
+        "project": None,
+        "submittedBy": "owner@example.org",
+        "createdAt": (NOW - timedelta(seconds=192)).isoformat(),
+        "startedAt": None,
+        "completedAt": None,
+        "cancelRequestedAt": None,
+        "attempts": [],
+        "events": [],
+    }
+    return fresh | changed
+
+
+ENDED = workload(
+    status="COMPLETED",
+    phase="COMPLETED",
+    exitCode=139,
+    signal=11,
+    server="gpu-2",
+    startedAt=(NOW - timedelta(seconds=90)).isoformat(),
+    completedAt=(NOW - timedelta(seconds=30)).isoformat(),
+    project={"slug": "vision", "name": "Computer vision"},
+    message="ended with exit code 139 (signal 11, SIGSEGV)",
+)
+
+
+def test_the_list():
+    assert lines(views.workloads_table([workload(), ENDED], NOW, wide=False)) == [
+        f"{'ID':<36}   NAME    STATUS      EXIT   GPUS   SERVER   AGE     MESSAGE",
+        f"{ID}   train   pending     -      8      -        3m12s   needs 8 GPUs on one server",
+        f"{ID}   train   completed   139    8      gpu-2    3m12s   ended with exit code 139 (signal 11, SIGSEGV)",
+    ]
+
+
+def test_the_wide_list_has_more():
+    header, row = lines(views.workloads_table([ENDED], NOW, wide=True))
+    assert " ".join(header.split()) == "ID NAME STATUS EXIT GPUS SERVER AGE RAN PROJECT BY IMAGE MESSAGE"
+    assert row.split()[6:11] == ["3m12s", "1m", "vision", "owner@example.org", "busybox:1.36"]
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "shown"),
+    [
+        ("RUNNING", "RUNNING", "running"),
+        ("PENDING", "INITIALIZING", "pending"),
+        ("RUNNING", "STOPPING", "running (stopping)"),
+        ("RUNNING", "UNKNOWN", "running (unknown)"),
+        ("TIMEOUT", "TIMED_OUT", "timeout"),
+    ],
+)
+def test_the_phase_where_it_says_more(status: str, phase: str, shown: str):
+    assert views.status(workload(status=status, phase=phase)) == shown
+
+
+def test_details_name_variables_without_their_values():
+    facts = dict(views.details(workload(), NOW))
+    assert facts["environment"] == "A, B"
+    assert "secret" not in str(facts)
+    assert facts["args"] == "sh -c 'echo hi'"
+    assert facts["GPUs"] == "8: not known yet"
+    assert facts["CPU, memory"] == "4, 16Gi"
+    assert facts["limits"] == "run 1h, start 30m, waiting none"
+    assert facts["submitted"] == "2026-11-30 11:56:48 UTC, 3m12s ago by owner@example.org"
+    assert {"server", "exit code", "started", "ended", "ran", "project", "command"}.isdisjoint(facts)
+
+
+def test_details_of_an_end():
+    facts = dict(views.details(ENDED, NOW))
+    assert facts["exit code"] == "139 (signal 11)"
+    assert facts["ran"] == "1m"
+    assert facts["ended"] == "2026-11-30 11:59:30 UTC, 30s ago"
+    assert facts["project"] == "vision (Computer vision)"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(out: io.StringIO, table: Table) -> str:
+    Screen(out, io.StringIO()).table(table)
+    return out.getvalue()
+
+
+def test_colour_is_a_terminals_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    table = Table(("STATUS", "MESSAGE"), (("failed", "\x1b[2J" + "x" * 100),))
+    assert "\x1b[31m" in shown(Terminal(), table)
+    assert "\x1b[2J" not in shown(Terminal(), table)
+    assert "\x1b" not in shown(io.StringIO(), table)
+    assert "x" * 100 in shown(io.StringIO(), table)
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = shown(Terminal(), table)
+    assert "\x1b[31m" not in plain
+    assert max(map(len, plain.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines())) <= 40

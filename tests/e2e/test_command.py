@@ -1,0 +1,213 @@
+"""The command against the running product: submit, list, get, wait, cancel, and what is said when it can't be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import Done, begun, ended, run
+from tests.e2e.product import Product
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+SIMULATED = "busybox:1.36"
+
+
+async def submitted(product: Product, *words: str) -> str:
+    done = await run(product, "submit", SIMULATED, "-o", "id", *words)
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
+async def test_submit_prints_id_and_job(shared_product: Product):
+    done = await run(shared_product, "submit", SIMULATED, "--env", "SIM_SECONDS=0.1")
+    workload_id, job = done.out.split()
+    assert (done.code, done.err) == (0, "")
+    assert job == f"gw-{workload_id.replace('-', '')}-1"
+
+
+async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path: Path):
+    (tmp_path / "env").write_text("SIM_SECONDS=0.1\nA=from file\n")
+    flags = [
+        *("--gpus", "2", "--timeout", "1h30m", "--start-timeout", "10m", "--queue-timeout", "60", "--name", "train"),
+        *("--project", "vision", "--cpu", "500m", "--memory", "2Gi", "--tag", "latest", "--idempotency-key", "flags"),
+        *("--env-file", str(tmp_path / "env"), "--env", "A=b=c $HOME", "-e", "INHERITED", "--", "-x", "echo hi"),
+    ]
+    first = await run(shared_product, "submit", SIMULATED, "-o", "id", *flags, INHERITED="here")
+    again = await run(shared_product, "submit", SIMULATED, "-o", "id", *flags, INHERITED="here")
+    assert first.out == again.out
+    assert "key was used before" in again.err
+    shown = json.loads((await run(shared_product, "get", first.out.strip(), "-o", "json")).out)
+    expected = {
+        "imageReference": SIMULATED,
+        "gpuCount": 2,
+        "timeoutSeconds": 5400,
+        "startTimeoutSeconds": 600,
+        "queueTimeoutSeconds": 60,
+        "name": "train",
+        "cpu": "500m",
+        "memoryBytes": 2 * 2**30,
+        "command": [],
+        "args": ["-x", "echo hi"],
+    }
+    assert {name: shown[name] for name in expected} == expected
+    assert shown["project"]["slug"] == "vision"
+    variables = {variable["name"]: variable["value"] for variable in shown["envVars"]}
+    assert variables == {"SIM_SECONDS": "0.1", "A": "b=c $HOME", "INHERITED": "here"}
+
+
+async def test_words_are_the_command_where_that_is_said(shared_product: Product):
+    workload_id = await submitted(shared_product, "--command", "-e", "SIM_SECONDS=0.1", "--", "sh", "-c", "true")
+    shown = json.loads((await run(shared_product, "get", workload_id, "-o", "json")).out)
+    assert (shown["command"], shown["args"]) == (["sh", "-c", "true"], [])
+
+
+ENDS = [
+    (["-e", "SIM_EXIT_CODE=0"], 0, "completed  ended with exit code 0"),
+    (["-e", "SIM_EXIT_CODE=3"], 3, "completed  ended with exit code 3"),
+    (["-e", "SIM_OUTCOME=oom"], 70, "failed     killed because it used more than its memory limit"),
+    (["-e", "SIM_SECONDS=60", "--timeout", "2s"], 124, "timeout    exceeded its run limit of 2 s"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "told"), ENDS, ids=[str(code) for _, code, _ in ENDS])
+async def test_wait_exits_as_the_workload_did(shared_product: Product, words: list[str], code: int, told: str):
+    done = await run(shared_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=0.2", *words)
+    lines = done.err.splitlines()
+    assert done.code == code, done.err
+    assert lines[0] == "pending    accepted; waits for 1 free GPU on one server"
+    assert lines[-1].startswith(told)
+    assert done.out.split()[1].startswith("gw-")
+
+
+async def test_wait_and_json_prints_the_end(shared_product: Product):
+    words = ["--wait", "-o", "json", "-e", "SIM_SECONDS=0.2", "-e", "SIM_EXIT_CODE=4"]
+    done = await run(shared_product, "submit", SIMULATED, *words)
+    assert (done.code, json.loads(done.out)["exitCode"]) == (4, 4)
+
+
+async def test_a_cancelled_workload_ends_the_wait(shared_product: Product):
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    waiting = await begun(shared_product, "wait", workload_id)
+    await shared_product.until(workload_id, status="RUNNING")
+    done = await run(shared_product, "cancel", workload_id)
+    assert done.code == 0
+    assert done.out.startswith(f"{workload_id}  running (stopping): cancel asked for by owner@example.org")
+    end = await ended(waiting)
+    assert end.code == 143
+    assert "cancelled  cancelled by owner@example.org" in end.err
+
+
+async def test_ctrl_c_lets_the_workload_go_on(shared_product: Product):
+    waiting = await begun(shared_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=60")
+    assert waiting.stdout
+    workload_id = (await asyncio.wait_for(waiting.stdout.readline(), 20)).decode().split()[0]
+    await shared_product.until(workload_id, status="RUNNING")
+    waiting.send_signal(signal.SIGINT)
+    done = await ended(waiting)
+    assert done.code == 130
+    assert f"`gpuyard cancel {workload_id}` ends it" in done.err
+    assert "Traceback" not in done.err
+    assert (await shared_product.workload(workload_id))["status"] == "RUNNING"
+    await run(shared_product, "cancel", workload_id)
+
+
+async def test_list_and_its_filters(shared_product: Product):
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=60", "--name", "in the list")
+    await shared_product.until(workload_id, status="RUNNING")
+    running = await run(shared_product, "list", "--status", "running,pending", "--limit", "1")
+    header, row = running.out.splitlines()
+    assert header.split()[:3] == ["ID", "NAME", "STATUS"]
+    assert row.startswith(f"{workload_id}   in the list   running")
+    everything = json.loads((await run(shared_product, "list", "-o", "json", "--limit", "0")).out)
+    assert everything[0]["id"] == workload_id
+    await run(shared_product, "cancel", workload_id)
+    none = await run(shared_product, "list", "--organization", "demo", "--status", "running", "--status", "timeout")
+    assert workload_id not in none.out
+
+
+async def test_get_by_job_name_tells_everything(shared_product: Product):
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=0.1", "-e", "SIM_EXIT_CODE=3")
+    ended_one = await shared_product.until(workload_id, status="COMPLETED")
+    done = await run(shared_product, "get", ended_one["jobName"])
+    assert done.code == 0, done.err
+    for told in (workload_id, "ended with exit code 3", ended_one["server"], ended_one["gpus"][0], "SIM_SECONDS"):
+        assert told in done.out
+    assert "ATTEMPT   SERVER" in done.out
+    assert any(line.split()[2:5] == ["submitted", "pending", "accepted;"] for line in done.out.splitlines())
+
+
+async def test_some_cancels_fail(shared_product: Product):
+    running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    over = await submitted(shared_product, "-e", "SIM_SECONDS=0.1")
+    await shared_product.until(over, status="COMPLETED")
+    nobody = "00000000-0000-0000-0000-000000000000"
+    done = await run(shared_product, "cancel", over, nobody, running)
+    assert done.code == 1
+    assert [line.split()[0] for line in done.out.splitlines()] == [running]
+    assert f"workload {over} has ended already: completed" in done.err
+    assert f"no workload {nobody}" in done.err
+
+
+def says(done: Done, code: int, *words: str) -> bool:
+    return done.code == code and done.out == "" and all(word in done.err for word in words)
+
+
+async def test_refusals_speak_of_flags(shared_product: Product):
+    done = await run(
+        shared_product, "submit", SIMULATED, "--gpus", "0", "--tag", "1.37", "-e", "CUDA_VISIBLE_DEVICES=0"
+    )
+    assert says(
+        done, 1, "gpuyard: --tag: the image already", "gpuyard: --gpus: must be between", "gpuyard: --env: CUDA"
+    )
+    assert says(await run(shared_product, "submit", " "), 1, "gpuyard: IMAGE: an image is required")
+    waited = await run(shared_product, "submit", SIMULATED, "--gpus", "100", "--wait")
+    assert says(waited, 125, "gpuyard: --gpus: ")
+    no_project = await run(shared_product, "submit", SIMULATED, "--project", "nowhere")
+    assert says(no_project, 1, "no project 'nowhere'; there are: speech, vision")
+
+
+async def test_who_and_where_must_be_right(shared_product: Product):
+    assert says(await run(shared_product, "list", GPUYARD_TOKEN="wrong"), 1, "unknown, expired", "from GPUYARD_TOKEN)")
+    several = await run(shared_product, "list", GPUYARD_ORGANIZATION="")
+    assert says(several, 1, "--organization", "demo, empty, paused")
+    assert says(await run(shared_product, "list", "--organization", "paused"), 1, "not enabled for paused")
+    viewer = await run(shared_product, "list", GPUYARD_TOKEN=shared_product.facts["viewer_token"])
+    assert says(viewer, 1, "gpuyard: ")
+    no_address = await run(shared_product, "list", "--server", shared_product.facts["url"] + "/login")
+    assert says(no_address, 1, "instead of GraphQL; is --server GPUYard's address?")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["get", "x"],
+        ["list", "--status", "done"],
+        ["submit"],
+        ["submit", SIMULATED, "--timeout", "soon"],
+        ["submit", SIMULATED, "--env", "NOT_SET_ANYWHERE"],
+        ["submit", SIMULATED, "--env-file", "no-such-file"],
+        ["submit", SIMULATED, "--command"],
+    ],
+)
+async def test_wrong_use_is_told_apart(shared_product: Product, words: list[str]):
+    assert says(await run(shared_product, *words), 2, "Usage: ")
+
+
+async def test_waiting_outlasts_a_restart_of_the_service(fresh_product: Product):
+    await fresh_product.start()
+    waiting = await begun(fresh_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=4", "-e", "SIM_EXIT_CODE=7")
+    assert waiting.stdout
+    workload_id = (await asyncio.wait_for(waiting.stdout.readline(), 20)).decode().split()[0]
+    await fresh_product.until(workload_id, status="RUNNING")
+    fresh_product.kill()
+    await asyncio.sleep(1)
+    await fresh_product.start_again()
+    done = await ended(waiting)
+    assert done.code == 7
+    assert "waiting for it" in done.err
+    assert "it answers again" in done.err
+    assert [line.split()[0] for line in done.err.splitlines()].count("completed") == 1
