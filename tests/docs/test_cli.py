@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,7 @@ from tests.docs.pages import blocks, page, rows, section
 from tests.e2e.product import Product
 
 PAGE = "docs/cli.md"
-COMMANDS: dict[str, Any] = cast("TyperGroup", get_command(app)).commands
+COMMANDS: Mapping[str, Any] = cast("TyperGroup", get_command(app)).commands
 
 
 @pytest.mark.parametrize("name", COMMANDS)
