@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,8 +18,11 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.domain.lifecycle import Policy
 from app.domain.quantity import parse_cpu, parse_memory
 from app.domain.submission import Defaults
+from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
 PREFIX = "GPUYARD_"
+DNS_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"  # of most things in Kubernetes
+LONGEST_NAME = 253
 SERVICE_LINKS = ("GPUYARD_SERVICE_", "GPUYARD_PORT_")  # Kubernetes puts these beside a Service named gpuyard
 # Other commands read these, those that talk to a service among them.
 NOT_SETTINGS = frozenset(
@@ -67,6 +71,24 @@ class Settings(BaseSettings):
     )
     cpu_per_gpu: str = Field("4", description="CPU of a workload that names none, per GPU")
     memory_per_gpu: str = Field("16Gi", description="memory of a workload that names none, per GPU")
+    shared_memory_per_gpu: str = Field(
+        "8Gi", description="size of /dev/shm of a workload that names none, per GPU, cut to its memory; 0: 64Mi for all"
+    )
+    tolerations: Annotated[tuple[Toleration, ...], NoDecode] = Field(
+        DEFAULT_TOLERATIONS, description="taints that Jobs tolerate, as key[=value][:effect], separated by commas"
+    )
+    runtime_class: str = Field(
+        "",
+        pattern=rf"^({DNS_NAME})?$",
+        max_length=LONGEST_NAME,
+        description="runtime class of Jobs; empty: the node's default",
+    )
+    image_pull_secrets: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="names of the Secrets that images are pulled with, separated by commas"
+    )
+    pod_security: Literal["baseline", "restricted"] = Field(
+        "baseline", description="restricted: containers may not be root and keep no capability"
+    )
     job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
     retry_base: int = Field(10, ge=0, description="pause before another server is tried; doubled at each try")
     kubelet_slack: int = Field(
@@ -77,10 +99,23 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = Field("console", description="how log lines look")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="the least that is logged")
 
-    @field_validator("gpu_resources", mode="before")
+    @field_validator("gpu_resources", "image_pull_secrets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
-        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+        return _parts(value) if isinstance(value, str) else value
+
+    @field_validator("tolerations", mode="before")
+    @classmethod
+    def _tolerations(cls, value: object) -> object:
+        return tuple(map(Toleration.parse, _parts(value))) if isinstance(value, str) else value
+
+    @field_validator("image_pull_secrets")
+    @classmethod
+    def _named(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [name for name in value if len(name) > LONGEST_NAME or not re.fullmatch(DNS_NAME, name)]:
+            msg = f"must name Secrets, separated by commas; {wrong[0][:80]!r} is no name of one"
+            raise ValueError(msg)
+        return value
 
     @field_validator("gpu_resources")
     @classmethod
@@ -96,7 +131,7 @@ class Settings(BaseSettings):
         parse_cpu(value)
         return value
 
-    @field_validator("memory_per_gpu")
+    @field_validator("memory_per_gpu", "shared_memory_per_gpu")
     @classmethod
     def _memory(cls, value: str) -> str:
         parse_memory(value)
@@ -119,7 +154,8 @@ class Settings(BaseSettings):
 
     @property
     def defaults(self) -> Defaults:
-        return Defaults(parse_cpu(self.cpu_per_gpu), parse_memory(self.memory_per_gpu))
+        cpu, memory = parse_cpu(self.cpu_per_gpu), parse_memory(self.memory_per_gpu)
+        return Defaults(cpu, memory, parse_memory(self.shared_memory_per_gpu))
 
     @property
     def policy(self) -> Policy:
@@ -132,6 +168,10 @@ class DatabaseSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     database_url: str
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:

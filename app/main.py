@@ -17,6 +17,7 @@ from app.bus import Bus
 from app.clock import Clock, SystemClock
 from app.cluster.connection import ConnectionSettings
 from app.cluster.kubernetes_port import KubernetesPort, PortSettings, open_port
+from app.cluster.manifest import ManifestSettings, PodSecurity
 from app.cluster.observer import Observer
 from app.cluster.projection import Projection
 from app.commands.context import CommandContext
@@ -44,7 +45,9 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application
     """Put the parts together. Nothing is opened or sent yet."""
     bus = Bus()
     clusters = [Cluster("default", port, Projection(settings.namespace))]
-    background = Background(clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers)
+    background = Background(
+        clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations
+    )
     services = Services(CommandContext(clock, bus, settings.defaults), background.board)
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
@@ -54,11 +57,22 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application
 async def closing_port(settings: Settings) -> AsyncIterator[KubernetesPort]:
     """The way to the cluster of the settings; connections are opened at first use."""
     observer = Observer(settings.gpu_resources, settings.pool_label)
-    port = open_port(ConnectionSettings(settings.kubeconfig), PortSettings(settings.namespace, observer=observer))
+    port_settings = PortSettings(settings.namespace, observer=observer, manifest=_manifest(settings))
+    port = open_port(ConnectionSettings(settings.kubeconfig), port_settings)
     try:
         yield port
     finally:
         await port.close()
+
+
+def _manifest(settings: Settings) -> ManifestSettings:
+    return ManifestSettings(
+        tolerations=settings.tolerations,
+        runtime_class=settings.runtime_class,
+        image_pull_secrets=settings.image_pull_secrets,
+        pod_security=PodSecurity(settings.pod_security),
+        shared_memory_bytes_per_gpu=settings.defaults.shared_memory_bytes_per_gpu,
+    )
 
 
 @asynccontextmanager

@@ -10,11 +10,12 @@ from strawberry.types.enum import StrawberryEnumDefinition
 from app.domain.filters import SortField
 from app.domain.people import Role, Scope
 from app.domain.states import Phase, Reason, Status
+from app.domain.volumes import VolumeKind
 from app.domain.workload import EventType
 
-__all__ = ["EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status"]
+__all__ = ["EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status", "VolumeKind"]
 
-E = TypeVar("E", Status, Phase, Reason, EventType, Role, Scope, SortField)
+E = TypeVar("E", Status, Phase, Reason, EventType, Role, Scope, SortField, VolumeKind)
 
 
 def _register(enum: type[E], name: str, description: str) -> None:
@@ -33,3 +34,4 @@ _register(EventType, "WorkloadEventType", "What an event says.")
 _register(Role, "Role", "What a person is in an organization.")
 _register(Scope, "TokenScope", "What a token may be used for.")
 _register(SortField, "WorkloadSortField", "What the list of workloads can be sorted by.")
+_register(VolumeKind, "VolumeKind", "What a volume is.")

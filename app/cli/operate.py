@@ -22,6 +22,7 @@ from app.demo.folder import FolderInUseError
 from app.demo.run import DemoOptions, run_demo
 from app.domain.errors import DomainError
 from app.domain.people import Role, Scope
+from app.domain.volumes import VolumeKind
 from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, LogLevel, configure_logging
@@ -160,6 +161,45 @@ def create_project(organization: str, slug: str, name: str = "") -> None:
         _out.print(f"project {made.slug} {made.id}", soft_wrap=True, highlight=False)
 
     _on_database(work)
+
+
+@admin.command()
+def create_volume(
+    organization: str,
+    name: Annotated[str, typer.Argument(help="What its workloads call it: lower-case letters, digits, '-'.")],
+    pvc: Annotated[str, typer.Option(help="Name of a PersistentVolumeClaim in the Jobs' namespace.")] = "",
+    nfs: Annotated[str, typer.Option(help="Directory of an NFS server, as server:/path.")] = "",
+    host_path: Annotated[str, typer.Option(help="Directory that the servers themselves have.")] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Never let a workload write to it.")] = False,
+) -> None:
+    """Name storage that an organization's workloads may mount. Give --pvc, --nfs or --host-path."""
+    sources = {VolumeKind.PVC: pvc, VolumeKind.NFS: nfs, VolumeKind.HOST_PATH: host_path}
+    given = [(kind, source) for kind, source in sources.items() if source]
+    if len(given) != 1:
+        _fail("gpuyard: give one of --pvc, --nfs and --host-path")
+    [(kind, source)] = given
+    _on_database(
+        lambda: administer.create_volume(organization, name, kind, source, SystemClock().now(), read_only=read_only)
+    )
+
+
+@admin.command()
+def list_volumes(organization: str) -> None:
+    """What an organization's workloads may mount, and where it lies."""
+
+    async def work() -> None:
+        for volume in await administer.list_volumes(organization):
+            access = "read-only" if volume.read_only else "read-write"
+            line = f"{volume.name} {volume.kind} {volume.source} {access}"
+            _out.print(line, markup=False, soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def remove_volume(organization: str, name: str) -> None:
+    """Let no further workload mount it; its data stays. What still waits with it fails, what runs goes on."""
+    _on_database(lambda: administer.remove_volume(organization, name, SystemClock().now()))
 
 
 @admin.command()

@@ -18,6 +18,12 @@ PROJECT = "gpuyard.dev/project"
 INSTALLATION = "gpuyard.dev/installation"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "gpuyard"
+# What Kubernetes' recommended labels say beside it. The name is not GPUYard's own: a Service in front of the program
+# may select that, and must not find Jobs.
+NAME = "app.kubernetes.io/name"
+INSTANCE = "app.kubernetes.io/instance"
+COMPONENT = "app.kubernetes.io/component"
+PART_OF = "app.kubernetes.io/part-of"
 OURS = f"{MANAGED_BY}={MANAGER}"  # the selector of everything we made
 
 FINALIZER = "gpuyard.dev/recorded"

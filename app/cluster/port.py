@@ -23,7 +23,9 @@ from typing import Protocol
 from uuid import UUID
 
 from app.cluster.cluster_clock import ClusterClock
+from app.domain.labels import Labels
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
+from app.domain.volumes import Volume
 
 
 class ClusterError(Exception):
@@ -61,8 +63,20 @@ class GoneError(ClusterError):
 
 
 @dataclass(frozen=True)
+class VolumeMount:
+    """A volume where the container finds it. `read_only` is the submitter's wish; the volume has a word of its own."""
+
+    volume: Volume
+    path: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
 class JobSpec:
-    """One attempt as the cluster is asked to run it. The manifest adds what is the same for every Job."""
+    """One attempt as the cluster is asked to run it. The manifest adds what is the same for every Job.
+
+    `shared_memory_bytes` None: as the installation sets it for each GPU.
+    """
 
     job_name: str
     workload_id: UUID
@@ -80,6 +94,9 @@ class JobSpec:
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env_vars: tuple[tuple[str, str], ...] = ()
+    labels: Labels = ()
+    mounts: tuple[VolumeMount, ...] = ()
+    shared_memory_bytes: int | None = None
 
 
 class Kind(StrEnum):

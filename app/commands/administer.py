@@ -13,7 +13,8 @@ from uuid import UUID
 from app.commands.context import SLUG
 from app.domain.errors import InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
-from app.store import audit, people
+from app.domain.volumes import Volume, VolumeKind, check_source
+from app.store import audit, people, volumes
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 OPERATOR = "operator"
@@ -52,6 +53,29 @@ async def create_project(slug: str, project: str, name: str, at: datetime) -> Pr
     made = await people.add_project(organization.id, project, name or project, at)
     await _note(at, "create_project", slug, project)
     return made
+
+
+async def create_volume(
+    slug: str, name: str, kind: VolumeKind, source: str, at: datetime, *, read_only: bool = False
+) -> None:
+    """Storage that the organization's workloads may mount by name. Whether it is there, the cluster finds out."""
+    _check_slug("name", name)
+    check_source(kind, source)
+    organization = await _organization(slug)
+    await volumes.add_volume(Volume(organization.id, name, kind, source, read_only), at)
+    await _note(at, "create_volume", slug, f"{name}: {kind} {source}{' read-only' if read_only else ''}")
+
+
+async def list_volumes(slug: str) -> list[Volume]:
+    return await volumes.volumes_of((await _organization(slug)).id)
+
+
+async def remove_volume(slug: str, name: str, at: datetime) -> None:
+    """What waits for a server with it will fail; what runs keeps it."""
+    organization = await _organization(slug)
+    if not await volumes.remove_volume(organization.id, name):
+        raise NotFoundError(f"{slug} has no volume {name!r}")
+    await _note(at, "remove_volume", slug, name)
 
 
 async def create_person_token(

@@ -10,8 +10,9 @@ from app.domain import wording
 from app.domain.errors import ConflictError, InvalidInputError
 from app.domain.people import Permission, Principal
 from app.domain.submission import Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.volumes import check_known
 from app.domain.workload import Submission, Workload
-from app.store import people, reads
+from app.store import people, reads, volumes
 from app.store.writes import IdempotencyKeyTakenError, insert_workload
 
 
@@ -36,6 +37,9 @@ async def submit_workload(context: CommandContext, principal: Principal, slug: s
 
 async def _check_against_records(access: Access, spec: Submission) -> None:
     check_fits_largest(spec.resources.gpu_count, *access.largest_server)
+    if spec.mounts:
+        known = {volume.name for volume in await volumes.volumes_of(access.organization.id)}
+        check_known(spec.mounts, known, access.organization.slug)
     if spec.project_id is None:
         return
     project = (await people.projects_by_id([spec.project_id])).get(spec.project_id)

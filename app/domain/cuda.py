@@ -17,7 +17,7 @@ MINIMUM_DRIVER: dict[int, Version] = {11: (450, 80, 2), 12: (525, 60, 13), 13: (
 
 _TOOLKIT_TAG = re.compile(r"(?:^|[^a-z0-9])(?:cuda|cu)[-_]?(\d{1,2})\.(\d{1,2})(?!\d)", re.IGNORECASE)
 _COMPACT_TAG = re.compile(r"(?:^|[^a-z0-9])cu(\d{2})(\d)(?![0-9])", re.IGNORECASE)
-_LEADING = re.compile(r"(\d{1,2})\.(\d{1,2})")
+_LEADING = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class CudaVersion:
 
     @classmethod
     def parse(cls, text: str) -> CudaVersion:
-        """The reverse of `str`."""
+        """The reverse of `str`. Raises ValueError for anything but a major and a minor number."""
+        if not _LEADING.fullmatch(text):
+            msg = f"must be a CUDA version such as 12.4; it is {text[:40]!r}"
+            raise ValueError(msg)
         major, _, minor = text.partition(".")
         return cls(int(major), int(minor))
 

@@ -7,6 +7,7 @@ actions to take once those are stored, and when to look again although nothing c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
@@ -297,6 +298,16 @@ def note_obstacle(workload: Workload, words: str) -> Workload:
 def refuse(workload: Workload, attempt: Attempt, words: str, now: datetime, policy: Policy) -> Decision:
     """The API server refused the Job for good: the attempt ends without ever having existed."""
     end = End(Status.FAILED, Reason.JOB_REFUSED, f"the cluster refused its Job{wording.because(words)}")
+    return _end_unmade(workload, attempt, end, now, policy)
+
+
+def miss_volumes(workload: Workload, attempt: Attempt, names: Sequence[str], now: datetime, policy: Policy) -> Decision:
+    """Volumes that it mounts were removed before there was a Job: the attempt ends without ever having existed."""
+    end = End(Status.FAILED, Reason.VOLUME_REMOVED, wording.volumes_removed(names))
+    return _end_unmade(workload, attempt, end, now, policy)
+
+
+def _end_unmade(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Decision:
     if workload.cancel_requested_at is not None:
         end = End(Status.CANCELLED, Reason.CANCELLED_BY_USER, wording.cancelled(workload.cancelled_by, None))
     return finish(workload, attempt, end, now, policy)

@@ -162,6 +162,7 @@ class Reason(StrEnum):
     POD_DELETED = "pod_deleted"
     JOB_DELETED = "job_deleted"
     JOB_REFUSED = "job_refused"
+    VOLUME_REMOVED = "volume_removed"
 
     @property
     def is_infrastructure(self) -> bool:
@@ -207,6 +208,7 @@ _REASON_MEANINGS = {
     Reason.POD_DELETED: "its pod was deleted by somebody",
     Reason.JOB_DELETED: "its Job was deleted by somebody",
     Reason.JOB_REFUSED: "the cluster refused its Job, or the Job failed before it had a pod",
+    Reason.VOLUME_REMOVED: "a volume that it mounts is no longer there for its organization",
 }
 
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from app.domain.cuda import cuda_of_image
+from app.domain.cuda import CudaVersion, cuda_of_image
 from app.domain.environment import check_environment, has_surrogate, sent_size
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.image import ImageReference, resolve_image
+from app.domain.labels import check_labels
 from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
+from app.domain.volumes import Mount, check_mounts
 from app.domain.workload import Resources, Submission
 
 DAY = 24 * 3600
@@ -28,6 +30,10 @@ MAX_WORDS_BYTES = 256 * 1024  # with the environment well inside what one Kubern
 MAX_CPU_MILLIS = 1_000_000
 MIN_MEMORY = 16 * 2**20
 MAX_MEMORY = 64 * 2**40
+MIN_SHARED_MEMORY = 2**20
+MAX_RETRIES = 10
+# Left out of a fingerprint where nobody gave them: an idempotency key from before they existed still finds its request.
+_LATER_FIELDS = {"labels": (), "mounts": (), "shared_memory_bytes": None}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class Defaults:
 
     cpu_millis_per_gpu: int = 4000
     memory_bytes_per_gpu: int = 16 * 2**30
+    shared_memory_bytes_per_gpu: int = 8 * 2**30
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,11 @@ class Draft:
     memory: str | None = None
     start_timeout_seconds: int | None = None
     queue_timeout_seconds: int | None = None
+    max_retries: int = 0
+    labels: Sequence[tuple[str, str]] = ()
+    mounts: Sequence[Mount] = ()
+    shared_memory: str | None = None
+    cuda: str | None = None
     idempotency_key: str | None = None
 
 
@@ -69,17 +81,19 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
         _cpu(draft.cpu, problems) or defaults.cpu_millis_per_gpu * gpu_count,
         _memory(draft.memory, problems) or defaults.memory_bytes_per_gpu * gpu_count,
     )
+    shared_memory = _shared_memory(draft.shared_memory, resources.memory_bytes, problems)
     timeout = _seconds(problems, "timeoutSeconds", draft.timeout_seconds, DEFAULT_TIMEOUT_SECONDS)
     start = _seconds(problems, "startTimeoutSeconds", draft.start_timeout_seconds, DEFAULT_START_TIMEOUT_SECONDS)
     if draft.queue_timeout_seconds is not None:
         _check_range(problems, "queueTimeoutSeconds", draft.queue_timeout_seconds, 1, MAX_LIMIT_SECONDS)
-    problems += check_environment(draft.env_vars)
+    _check_range(problems, "maxRetries", draft.max_retries, 0, MAX_RETRIES)
+    problems += [*check_environment(draft.env_vars), *check_labels(draft.labels), *check_mounts(draft.mounts)]
     problems += [*_check_words("command", draft.command), *_check_words("args", draft.args)]
     name = _text(problems, "name", draft.name, MAX_NAME)
     key = _text(problems, "idempotencyKey", draft.idempotency_key, MAX_KEY)
+    cuda = _cuda(draft.cuda, image, problems)
     if problems or image is None:
         raise InvalidInputError(tuple(problems))
-    cuda = cuda_of_image(image.path, image.tag)
     return Submission(
         name=name or image.path.rsplit("/", 1)[-1][:MAX_NAME],
         image=str(image),
@@ -91,6 +105,10 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
         command=tuple(draft.command),
         args=tuple(draft.args),
         cuda=str(cuda) if cuda else None,
+        max_retries=draft.max_retries,
+        labels=tuple((k, v) for k, v in draft.labels),
+        mounts=tuple(draft.mounts),
+        shared_memory_bytes=shared_memory,
         project_id=draft.project_id,
         idempotency_key=key,
     )
@@ -98,7 +116,9 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
 
 def fingerprint(submission: Submission) -> str:
     """Equal for equal requests: what an idempotency key is held against."""
-    body = json.dumps(asdict(submission), sort_keys=True, default=str)
+    fields = asdict(submission)
+    given = {name: value for name, value in fields.items() if value != _LATER_FIELDS.get(name, ...)}
+    body = json.dumps(given, sort_keys=True, default=str)
     return hashlib.sha256(body.encode()).hexdigest()
 
 
@@ -144,6 +164,32 @@ def _cpu(text: str | None, problems: list[Problem]) -> int | None:
             Problem("cpu", f"must be between 1m and {format_cpu(MAX_CPU_MILLIS)}; it is {text.strip()[:40]}")
         )
     return millis
+
+
+def _cuda(text: str | None, image: ImageReference | None, problems: list[Problem]) -> CudaVersion | None:
+    """What was given, else what the image's name says."""
+    try:
+        if text and text.strip():
+            return CudaVersion.parse(text.strip())
+    except ValueError as error:
+        problems.append(Problem("cuda", str(error)))
+    return cuda_of_image(image.path, image.tag) if image else None
+
+
+def _shared_memory(text: str | None, memory_bytes: int, problems: list[Problem]) -> int | None:
+    """What lies in /dev/shm counts against the memory limit, so more of it than that is a promise nobody can keep."""
+    if text is None:
+        return None
+    try:
+        size = parse_memory(text)
+    except ValueError as error:
+        problems.append(Problem("sharedMemory", str(error)))
+        return None
+    if not MIN_SHARED_MEMORY <= size <= memory_bytes:
+        low, high = format_memory(MIN_SHARED_MEMORY), format_memory(memory_bytes)
+        words = f"must be between {low} and the workload's memory of {high}, which it is part of"
+        problems.append(Problem("sharedMemory", f"{words}; it is {text.strip()[:40]}"))
+    return size
 
 
 def _memory(text: str | None, problems: list[Problem]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from app.domain.workload import signal_of
@@ -49,6 +50,12 @@ def placed(server: str, gpu_count: int) -> str:
 
 def not_created_yet(words: str) -> str:
     return f"its Job could not be created yet{because(words)}; it is tried again"
+
+
+def volumes_removed(names: Sequence[str]) -> str:
+    gone = ", ".join(names)
+    word, is_are = ("volume", "is") if len(names) == 1 else ("volumes", "are")
+    return f"{word} {gone} {is_are} no longer there: removed by an operator before the workload could start"
 
 
 def starting(server: str, detail: str) -> str:

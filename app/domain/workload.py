@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from app.domain.labels import Labels
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
+from app.domain.volumes import Mount
 
 JOB_PREFIX = "gw"
 SIGNAL_BASE = 128  # POSIX shells: a process killed by signal n reports 128 + n
@@ -29,7 +31,10 @@ class Resources:
 
 @dataclass(frozen=True)
 class Submission:
-    """A checked request: everything in it may be stored and sent to a cluster as it is."""
+    """A checked request: everything in it may be stored and sent to a cluster as it is.
+
+    `shared_memory_bytes` None leaves the size of /dev/shm to a setting of the installation.
+    """
 
     name: str
     image: str
@@ -42,6 +47,9 @@ class Submission:
     args: tuple[str, ...] = ()
     cuda: str | None = None
     max_retries: int = 0
+    labels: Labels = ()
+    mounts: tuple[Mount, ...] = ()
+    shared_memory_bytes: int | None = None
     project_id: UUID | None = None
     idempotency_key: str | None = None
 

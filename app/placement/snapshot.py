@@ -13,9 +13,7 @@ from types import MappingProxyType
 
 from app.domain.cuda import Version, parse_driver
 from app.domain.observed import ObservedNode, ObservedPod, Taint
-
-# What the pods that we create tolerate, as (key, effect): the usual taint of GPU servers and nothing else.
-TOLERATED = frozenset({("nvidia.com/gpu", "NoSchedule")})
+from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
 _NOTHING_CLOSED: Mapping[str, str] = MappingProxyType({})
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -85,7 +83,7 @@ def take_snapshot(
     unseen: Iterable[Claim],
     pool_of: Callable[[ObservedNode], str],
     *,
-    tolerated: Collection[tuple[str, str]] = TOLERATED,
+    tolerated: Collection[Toleration] = DEFAULT_TOLERATIONS,
     closed: Mapping[str, str] = _NOTHING_CLOSED,
 ) -> Snapshot:
     """Add up what is free. `unseen` holds the claims of attempts whose pod is not among `bound_pods`.
@@ -143,7 +141,7 @@ def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: st
     )
 
 
-def _unusable(node: ObservedNode, tolerated: Collection[tuple[str, str]]) -> str:
+def _unusable(node: ObservedNode, tolerated: Collection[Toleration]) -> str:
     """Why the node takes no new work. The cause before its symptoms: a cordon and a lost node each bring taints too."""
     if node.is_cordoned:
         return "cordoned"
@@ -151,8 +149,8 @@ def _unusable(node: ObservedNode, tolerated: Collection[tuple[str, str]]) -> str
         return "not ready"
     if node.pressure:
         return node.pressure[0]
-    repelling = (t for t in node.taints if t.effect in _REPELLING_EFFECTS and (t.key, t.effect) not in tolerated)
-    return next((_taint_words(taint) for taint in repelling), "")
+    repelling = (taint for taint in node.taints if taint.effect in _REPELLING_EFFECTS)
+    return next((_taint_words(t) for t in repelling if not any(it.covers(t) for it in tolerated)), "")
 
 
 def _taint_words(taint: Taint) -> str:

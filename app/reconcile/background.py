@@ -11,6 +11,7 @@ from uuid import UUID
 from app.bus import Bus, Listeners
 from app.clock import Clock
 from app.domain.lifecycle import Policy
+from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 from app.domain.workload import Attempt, Workload
 from app.reconcile.board import Board
 from app.reconcile.claims import Claims
@@ -33,6 +34,7 @@ class Background:
     policy: Policy
     resync_seconds: int = 60
     workers: int = 16
+    tolerations: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
     board: Board = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
@@ -43,7 +45,7 @@ class Background:
     def __post_init__(self) -> None:
         projection = self.clusters[0].projection
         self._claims = Claims(projection)
-        self.board = Board(projection, self._claims)
+        self.board = Board(projection, self._claims, self.tolerations)
         self._recent = Recent()
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         shared = Shared(self.bus, self.clock, self.policy, self._claims, self._recent, self._look_again)

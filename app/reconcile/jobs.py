@@ -14,7 +14,7 @@ import structlog
 
 from app.bus import Bus
 from app.clock import Clock
-from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError
+from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError, VolumeMount
 from app.cluster.projection import Projection
 from app.domain.lifecycle import (
     Action,
@@ -27,14 +27,16 @@ from app.domain.lifecycle import (
     decide,
     decide_cleanup,
     is_to_be_confirmed,
+    miss_volumes,
     note_obstacle,
     refuse,
 )
 from app.domain.observed import Observation, ObservedJob, ObservedPod
+from app.domain.volumes import missing_volumes
 from app.domain.workload import Attempt, Workload
 from app.reconcile.claims import Claims
 from app.reconcile.recent import Known, Recent
-from app.store import people
+from app.store import people, volumes
 from app.store.writes import Change, apply_changes, save_cleanup
 
 _log = structlog.get_logger(__name__)
@@ -46,6 +48,14 @@ class JobRefusedError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+class VolumesRemovedError(Exception):
+    """The attempt has no Job, and what it should mount is no longer there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,11 @@ class JobReconciler:
         except JobRefusedError as error:  # the attempt ends, with the server's words
             refused = refuse(stored.workload, attempt, error.message, now, self.policy)
             await self._write(stored, attempt, refused, now)
+            return now
+        except VolumesRemovedError as error:
+            await self._write(
+                stored, attempt, miss_volumes(stored.workload, attempt, error.names, now, self.policy), now
+            )
             return now
         except UnavailableError as error:  # nobody's verdict: say why the Job is still missing, and try again
             await self._write(stored, attempt, Decision(note_obstacle(stored.workload, error.message), attempt), now)
@@ -147,12 +162,25 @@ class JobReconciler:
                     await self.port.release_pod(pod)
 
     async def _create(self, workload: Workload, attempt: Attempt) -> None:
-        spec = await self._job_spec(workload, attempt)
         try:
-            job = await self.port.create_job(spec)
+            job = await self.port.create_job(await self._job_spec(workload, attempt))
         except (ConflictError, RefusedError) as error:
             raise JobRefusedError(error.message) from error
+        except VolumesRemovedError:
+            made = (await self._look(attempt)).job  # by an earlier try of ours, while they were there
+            if made is None:
+                raise
+            job = made
         self.projection.remember_job(job)
+
+    async def _mounts(self, workload: Workload) -> tuple[VolumeMount, ...]:
+        mounts = workload.spec.mounts
+        if not mounts:
+            return ()
+        known = {volume.name: volume for volume in await volumes.volumes_of(workload.organization_id)}
+        if missing := missing_volumes(mounts, known):
+            raise VolumesRemovedError(missing)
+        return tuple(VolumeMount(known[mount.name], mount.path, mount.read_only) for mount in mounts)
 
     async def _job_spec(self, workload: Workload, attempt: Attempt) -> JobSpec:
         projects = await people.projects_by_id([workload.spec.project_id]) if workload.spec.project_id else {}
@@ -167,6 +195,9 @@ class JobReconciler:
             command=spec.command,
             args=spec.args,
             env_vars=spec.env_vars,
+            labels=spec.labels,
+            mounts=await self._mounts(workload),
+            shared_memory_bytes=spec.shared_memory_bytes,
             cpu_millis=resources.cpu_millis,
             memory_bytes=resources.memory_bytes,
             gpu_count=resources.gpu_count,

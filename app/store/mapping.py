@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from app.domain.people import Organization, Project
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.submission import fingerprint
+from app.domain.volumes import Mount, Volume, VolumeKind
 from app.domain.workload import Attempt, Event, EventType, NewEvent, Resources, Submission, Workload
-from app.store.models import AttemptRow, EventRow, OrganizationRow, ProjectRow, WorkloadRow
+from app.store.models import AttemptRow, EventRow, OrganizationRow, ProjectRow, VolumeRow, WorkloadRow
 
 WAITING = [phase.value for phase in WAITING_PHASES]
 
 _SAME_IN_SPEC = ("name", "image", "timeout_seconds", "start_timeout_seconds", "queue_timeout_seconds", "max_retries")
-_SPEC_ONLY = (*_SAME_IN_SPEC, "cuda", "project_id", "idempotency_key")
+_SPEC_ONLY = (*_SAME_IN_SPEC, "cuda", "shared_memory_bytes", "project_id", "idempotency_key")
 _STATE_SAME = (
     "submitted_by",
     "created_at",
@@ -73,6 +75,10 @@ def project(row: ProjectRow) -> Project:
     return Project(row.id, row.organization_id, row.slug, row.name)  # type: ignore[attr-defined]
 
 
+def volume(row: VolumeRow) -> Volume:
+    return Volume(row.organization_id, row.name, VolumeKind(row.kind), row.source, row.read_only)  # type: ignore[attr-defined]
+
+
 def workload(row: WorkloadRow) -> Workload:
     return Workload(
         id=row.id,
@@ -95,6 +101,8 @@ def _spec(row: WorkloadRow) -> Submission:
         env_vars=tuple((name, value) for name, value in process["env_vars"]),
         command=tuple(process["command"]),
         args=tuple(process["args"]),
+        labels=tuple((key, value) for key, value in row.labels or ()),
+        mounts=tuple(Mount(**mount) for mount in row.mounts or ()),  # type: ignore[arg-type]
         **_take(row, _SPEC_ONLY),
     )
 
@@ -109,6 +117,8 @@ def workload_values(noun: Workload) -> dict[str, Any]:
         "gpu_count": spec.resources.gpu_count,
         "cpu_millis": spec.resources.cpu_millis,
         "memory_bytes": spec.resources.memory_bytes,
+        "labels": spec.labels,
+        "mounts": [asdict(mount) for mount in spec.mounts],
         "process": {"env_vars": spec.env_vars, "command": spec.command, "args": spec.args},
         **_store(spec, _SPEC_ONLY),
         **workload_state(noun),

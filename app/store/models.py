@@ -126,6 +126,24 @@ class ServerRow(Model):
         table = "servers"
 
 
+class VolumeRow(Model):
+    # Storage that an operator has named. Workloads know it by name, so that it can be removed at any time.
+
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
+        "gpuyard.OrganizationRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    name = fields.CharField(max_length=63)
+    kind = fields.CharField(max_length=16)
+    source = fields.CharField(max_length=1400)
+    read_only = fields.BooleanField(default=False)
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "volumes"
+        unique_together = (("organization", "name"),)
+
+
 class WorkloadRow(Model):
     id = fields.UUIDField(primary_key=True)
     organization: fields.ForeignKeyRelation[OrganizationRow] = fields.ForeignKeyField(
@@ -147,6 +165,9 @@ class WorkloadRow(Model):
     queue_timeout_seconds = fields.IntField(null=True)
     max_retries = fields.IntField(default=0)
     cuda = fields.CharField(max_length=16, null=True)
+    labels = fields.JSONField[list[list[str]]](null=True)  # null in rows from before there were any
+    mounts = fields.JSONField[list[dict[str, object]]](null=True)
+    shared_memory_bytes = fields.BigIntField(null=True)
     process = fields.JSONField[dict[str, object]]()  # env_vars, command, args
     status = fields.CharField(max_length=16)
     phase = fields.CharField(max_length=16)

@@ -9,6 +9,7 @@ import strawberry
 
 from app.commands.submit_workload import submit_workload as submit
 from app.domain.submission import Draft
+from app.domain.volumes import Mount
 from app.graphql.context import Info
 from app.graphql.nodes.workload import Workload
 
@@ -17,6 +18,21 @@ from app.graphql.nodes.workload import Workload
 class EnvVarInput:
     name: str = strawberry.field(description="Letters, digits and '_', not starting with a digit.")
     value: str = strawberry.field(description="Reaches the container byte for byte.")
+
+
+@strawberry.input(description="One label of the workload, which its Job and pod carry too.")
+class LabelInput:
+    key: str = strawberry.field(description="As Kubernetes takes it; keys of Kubernetes and of GPUYard are refused.")
+    value: str = strawberry.field(description="At most 63 letters, digits, '-', '_' and '.'; may be empty.")
+
+
+@strawberry.input(description="A volume of the organization and where the container finds it.")
+class MountInput:
+    name: str = strawberry.field(description="Name of the volume: one of the organization's `volumes`.")
+    path: str = strawberry.field(description="Absolute path in the container, not in /dev, /proc or /sys.")
+    read_only: bool = strawberry.field(
+        default=False, description="Whether the container may only read it. A read-only volume always is."
+    )
 
 
 @strawberry.input(description="A GPU batch job to run.")
@@ -46,6 +62,19 @@ class SubmitWorkloadInput:
     queue_timeout_seconds: int | None = strawberry.field(
         default=None, description="Limit of waiting for a server. None unless given."
     )
+    max_retries: int = strawberry.field(
+        default=0,
+        description="How often it may be run again, 0 to 10, when a server or the cluster ended it while it executed.",
+    )
+    labels: list[LabelInput] = strawberry.field(default_factory=list, description="For finding it; at most 32.")
+    mounts: list[MountInput] = strawberry.field(default_factory=list, description="Volumes to mount; at most 32.")
+    shared_memory: str | None = strawberry.field(
+        default=None,
+        description="Size of /dev/shm, as 8Gi; it is part of the memory. A setting per GPU unless given.",
+    )
+    cuda: str | None = strawberry.field(
+        default=None, description="CUDA version it needs, as 12.4. What the image's name says, unless given."
+    )
     idempotency_key: str | None = strawberry.field(
         default=None, description="Same key and same request: the first workload. Same key, other request: CONFLICT."
     )
@@ -65,6 +94,11 @@ class SubmitWorkloadInput:
             memory=self.memory,
             start_timeout_seconds=self.start_timeout_seconds,
             queue_timeout_seconds=self.queue_timeout_seconds,
+            max_retries=self.max_retries,
+            labels=[(label.key, label.value) for label in self.labels],
+            mounts=[Mount(mount.name, mount.path, mount.read_only) for mount in self.mounts],
+            shared_memory=self.shared_memory,
+            cuda=self.cuda,
             idempotency_key=self.idempotency_key,
         )
 

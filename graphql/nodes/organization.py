@@ -14,6 +14,7 @@ from app.graphql.context import Info
 from app.graphql.enums import Role
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server
+from app.graphql.nodes.volume import Volume
 from app.graphql.nodes.workload import Workload
 from app.graphql.nodes.workload_list import (
     DEFAULT_PAGE,
@@ -30,7 +31,7 @@ from app.graphql.nodes.workload_list import (
     page_of,
     select,
 )
-from app.store import people, reads, servers
+from app.store import people, reads, servers, volumes
 from app.store.listing import count_workloads
 
 
@@ -60,6 +61,11 @@ class Organization:
         await self._access(info)
         seen = info.context.services.board.servers()
         return [Server.from_domain(s, seen.get(s.name)) for s in await servers.servers_of(self.slug)]
+
+    @strawberry.field(description="Volumes that its workloads may mount, by name.")
+    async def volumes(self, info: Info) -> list[Volume]:
+        await self._access(info)
+        return [Volume.from_domain(noun) for noun in await volumes.volumes_of(self.id)]
 
     @strawberry.field(description="One workload; null where the organization has none of that id.")
     async def workload(

@@ -23,6 +23,19 @@ class EnvVar:
     value: str = strawberry.field(description="As it was given.")
 
 
+@strawberry.type(description="One label of a workload.")
+class Label:
+    key: str = strawberry.field(description="With its prefix, where it has one.")
+    value: str = strawberry.field(description="May be empty.")
+
+
+@strawberry.type(description="A volume in the container.")
+class Mount:
+    name: str = strawberry.field(description="Name of the organization's volume.")
+    path: str = strawberry.field(description="Where the container finds it.")
+    read_only: bool = strawberry.field(description="As it was given; a read-only volume is never writable.")
+
+
 @strawberry.type(description="One try at running a workload: one Kubernetes Job, one pod, one server.")
 class Attempt:
     number: int = strawberry.field(description="Counted from 1.")
@@ -115,6 +128,13 @@ class Workload:
     env_vars: list[EnvVar] = strawberry.field(description="Environment of the container, in the given order.")
     command: list[str] = strawberry.field(description="Instead of the image's entrypoint; empty: the image's.")
     args: list[str] = strawberry.field(description="Instead of the image's arguments; empty: the image's.")
+    max_retries: int = strawberry.field(description="How often it may be run again after it had executed.")
+    cuda: str | None = strawberry.field(description="CUDA version it needs: given, or read from the image's name.")
+    labels: list[Label] = strawberry.field(description="Its labels, in the given order.")
+    mounts: list[Mount] = strawberry.field(description="Volumes in the container, in the given order.")
+    shared_memory_bytes: Long | None = strawberry.field(
+        description="Size of /dev/shm where one was given; null: a setting of the installation."
+    )
     server: str | None = strawberry.field(description="Where it runs or ran; null while it waits.")
     gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
     submitted_by: str = strawberry.field(description="Address of the person, or name of the token.")
@@ -148,6 +168,11 @@ class Workload:
             env_vars=[EnvVar(name=name, value=value) for name, value in spec.env_vars],
             command=list(spec.command),
             args=list(spec.args),
+            max_retries=spec.max_retries,
+            cuda=spec.cuda,
+            labels=[Label(key=key, value=value) for key, value in spec.labels],
+            mounts=[Mount(name=m.name, path=m.path, read_only=m.read_only) for m in spec.mounts],
+            shared_memory_bytes=None if spec.shared_memory_bytes is None else Long(spec.shared_memory_bytes),
             server=noun.server or None,
             gpus=list(noun.gpus),
             submitted_by=noun.submitted_by,

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from app.domain.states import Phase, Reason, Status
+from app.domain.volumes import Mount
 from app.domain.workload import Resources, Workload
 from app.store import reads
 from tests.api.world import SUBMIT, Api, a_request, written
@@ -35,11 +36,17 @@ EVERY_FIELD: dict[str, Any] = {
     "memory": "2Gi",
     "startTimeoutSeconds": 61,
     "queueTimeoutSeconds": 62,
+    "maxRetries": 3,
+    "labels": [{"key": "example.org/team", "value": "vision"}, {"key": "empty", "value": ""}],
+    "mounts": [{"name": "data", "path": "/data", "readOnly": True}, {"name": "models", "path": "/models"}],
+    "sharedMemory": "1Gi",
+    "cuda": "12.4",
     "idempotencyKey": "once",
 }
 SHOWN = """
   id name jobName status phase reason message succeeded exitCode signal imageReference gpuCount cpu memoryBytes
-  timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars { name value } command args server gpus submittedBy
+  timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars { name value } command args
+  maxRetries cuda labels { key value } mounts { name path readOnly } sharedMemoryBytes server gpus submittedBy
   createdAt startedAt completedAt cancelRequestedAt project { slug } attempts { number } events { type }
 """
 
@@ -76,12 +83,21 @@ async def test_every_field_reaches_the_stored_workload(api: Api):
     assert spec.env_vars == (("PATH", "$HOME/é \n'\"$(x)"), ("EMPTY", ""))
     assert (spec.name, spec.project_id, spec.idempotency_key) == ("night run", project, "once")
     assert (spec.command, spec.args) == (("/bin/sh", "-c"), ("echo $HOME", ""))
+    assert (spec.max_retries, spec.shared_memory_bytes, spec.cuda) == (3, 2**30, "12.4")
+    assert spec.labels == (("example.org/team", "vision"), ("empty", ""))
+    assert spec.mounts == (Mount("data", "/data", read_only=True), Mount("models", "/models"))
 
 
 async def test_what_the_answer_shows_is_what_a_later_read_shows(api: Api):
     shown = await api.submit(SHOWN, projectId=str(api.projects["vision"].id), **EVERY_FIELD)
     assert shown == await api.workload(shown["id"], SHOWN)
     assert shown["envVars"] == EVERY_FIELD["envVars"]
+    assert (shown["labels"], shown["maxRetries"], shown["cuda"]) == (EVERY_FIELD["labels"], 3, "12.4")
+    assert [(it["name"], it["path"], it["readOnly"]) for it in shown["mounts"]] == [
+        ("data", "/data", True),
+        ("models", "/models", False),
+    ]
+    assert shown["sharedMemoryBytes"] == 2**30
     assert (shown["cpu"], shown["memoryBytes"]) == ("1500m", 2 * 2**30)
     assert (shown["project"], shown["attempts"]) == ({"slug": "vision"}, [])
     assert [event["type"] for event in shown["events"]] == ["SUBMITTED"]
@@ -95,6 +111,7 @@ async def test_what_is_left_out_gets_the_defaults(api: Api):
     assert (spec.timeout_seconds, spec.start_timeout_seconds, spec.queue_timeout_seconds) == (3600, 1800, None)
     assert (spec.name, spec.command, spec.args, spec.env_vars) == ("busybox", (), (), ())
     assert (spec.project_id, spec.idempotency_key, spec.max_retries) == (None, None, 0)
+    assert (spec.labels, spec.mounts, spec.shared_memory_bytes, spec.cuda) == ((), (), None, None)
 
 
 @pytest.mark.parametrize("who", ["owner", "admin", "service"])

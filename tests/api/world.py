@@ -20,10 +20,11 @@ from app.commands.context import CommandContext
 from app.domain.lifecycle import Policy
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.submission import Defaults
+from app.domain.volumes import Volume, VolumeKind
 from app.graphql.context import Services
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
-from app.store import people, servers
+from app.store import people, servers, volumes
 from app.store.models import AttemptRow, AuditRow, EventRow, WorkloadRow
 from app.web import build_web
 from tests.clock import START, ManualClock
@@ -51,6 +52,12 @@ subscription($org: String!, $after: String) {
   workloadEvents(organization: $org, after: $after) { cursor workloadId type status }
 }
 """
+
+VOLUMES = (
+    ("data", VolumeKind.HOST_PATH, "/srv/secret-place"),
+    ("models", VolumeKind.PVC, "secret-claim"),
+    ("shared", VolumeKind.NFS, "secret-server:/secret-export"),
+)
 
 
 def secret(name: str) -> str:
@@ -149,6 +156,9 @@ async def _organizations(api: Api) -> None:
         api.organizations[slug] = await people.add_organization(
             slug, slug.title(), enabled=enabled, is_default=slug == "acme", at=START
         )
+    for name, kind, source in VOLUMES:
+        volume = Volume(api.organizations["acme"].id, name, kind, source, read_only=name == "models")
+        await volumes.add_volume(volume, START)
     for project, slug in (("vision", "acme"), ("theirs", "other")):
         api.projects[project] = await people.add_project(api.organizations[slug].id, project, project.title(), START)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.config import ConfigurationError, load_database_url, load_settings
+from app.domain.tolerations import Toleration
 
 
 @pytest.fixture
@@ -30,7 +31,28 @@ def test_resource_names_are_separated_by_commas(environment: pytest.MonkeyPatch)
     assert load_settings().gpu_resources == ("nvidia.com/gpu", "amd.com/gpu")
 
 
+def test_what_pods_get(environment: pytest.MonkeyPatch):
+    environment.setenv("GPUYARD_TOLERATIONS", "nvidia.com/gpu:NoSchedule, dedicated=gpu")
+    environment.setenv("GPUYARD_IMAGE_PULL_SECRETS", "registry-a,registry-b")
+    environment.setenv("GPUYARD_RUNTIME_CLASS", "nvidia")
+    environment.setenv("GPUYARD_SHARED_MEMORY_PER_GPU", "1Gi")
+    settings = load_settings()
+    assert settings.tolerations == (Toleration("nvidia.com/gpu", "NoSchedule"), Toleration("dedicated", "", "gpu"))
+    assert (settings.image_pull_secrets, settings.runtime_class) == (("registry-a", "registry-b"), "nvidia")
+    assert settings.defaults.shared_memory_bytes_per_gpu == 2**30
+
+
+def test_nothing_may_be_tolerated_at_all(environment: pytest.MonkeyPatch):
+    environment.setenv("GPUYARD_TOLERATIONS", "")
+    assert load_settings().tolerations == ()
+
+
 WRONG = [
+    ("GPUYARD_TOLERATIONS", "a:Never", "GPUYARD_TOLERATIONS: 'a:Never' is not key[=value][:effect]"),
+    ("GPUYARD_IMAGE_PULL_SECRETS", "a,No Name", "GPUYARD_IMAGE_PULL_SECRETS: must name Secrets, separated by commas"),
+    ("GPUYARD_RUNTIME_CLASS", "No", "GPUYARD_RUNTIME_CLASS: String should match pattern"),
+    ("GPUYARD_POD_SECURITY", "none", "GPUYARD_POD_SECURITY: Input should be 'baseline' or 'restricted'"),
+    ("GPUYARD_SHARED_MEMORY_PER_GPU", "half", "GPUYARD_SHARED_MEMORY_PER_GPU: 'half' is not a quantity"),
     ("GPUYARD_PORT", "http", "GPUYARD_PORT: Input should be a valid integer"),
     ("GPUYARD_PORT", "70000", "GPUYARD_PORT: Input should be less than or equal to 65535"),
     ("GPUYARD_KUBECONFIG", "/no/such/file", "GPUYARD_KUBECONFIG: there is no file /no/such/file"),

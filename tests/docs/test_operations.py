@@ -31,9 +31,9 @@ def as_typed(default: object) -> str:
     """A default as the environment would spell it."""
     if default is PydanticUndefined:
         return "required"
-    if default is None:
+    if default in (None, "", ()):
         return "none"
-    text = ",".join(default) if isinstance(default, tuple) else str(default)
+    text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     return f"`{text.lower() if isinstance(default, bool) else text}`"
 
 
@@ -58,6 +58,7 @@ def test_every_reason_of_waiting_is_explained():
 
 def test_labels_and_finalizer():
     named = {cells[0].strip("`") for cells in rows(section(PAGE, "## What it makes in the cluster"))[1:]}
-    assert named == {labels.MANAGED_BY, labels.WORKLOAD, labels.ATTEMPT, labels.ORGANIZATION, labels.PROJECT}
+    recommended = {labels.NAME, labels.INSTANCE, labels.COMPONENT, labels.PART_OF, labels.MANAGED_BY}
+    assert named == {*recommended, labels.WORKLOAD, labels.ATTEMPT, labels.ORGANIZATION, labels.PROJECT}
     assert f'["{labels.FINALIZER}"]' in section(PAGE, "## Uninstall")
     assert labels.OURS in section(PAGE, "## Uninstall")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.submission import Defaults, Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.volumes import Mount
 from app.domain.workload import Resources, Submission
 
 DEFAULTS = Defaults(cpu_millis_per_gpu=4000, memory_bytes_per_gpu=16 * 2**30)
@@ -73,6 +74,12 @@ ACCEPTED: list[tuple[dict[str, Any], str]] = [
     ({"command": ["python", "-c", "print('é')\nprint()"], "args": [""]}, "words of any text"),
     ({"command": ["x" * 65536]}, "the longest word"),
     ({"args": [""] * 1000}, "the most words"),
+    ({"max_retries": 10}, "the most retries"),
+    ({"shared_memory": "1Mi"}, "the least shared memory"),
+    ({"memory": "2Gi", "shared_memory": "2Gi"}, "shared memory as large as the memory"),
+    ({"labels": [("team", "")]}, "a label without a value"),
+    ({"mounts": [Mount("data", "/data")]}, "a mount"),
+    ({"cuda": " 12.4 "}, "a CUDA version"),
 ]
 
 
@@ -112,6 +119,16 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"args": ["\ud800"]}, "args[0]", "Unicode"),
     ({"args": ["é" * 32769]}, "args[0]", "65536"),
     ({"command": [""] * 1001}, "command", "1001"),
+    ({"max_retries": -1}, "maxRetries", "between 0 and 10; it is -1"),
+    ({"max_retries": 11}, "maxRetries", "it is 11"),
+    ({"shared_memory": "1023Ki"}, "sharedMemory", "between 1Mi and the workload's memory of 16Gi"),
+    ({"memory": "2Gi", "shared_memory": "3Gi"}, "sharedMemory", "memory of 2Gi, which it is part of; it is 3Gi"),
+    ({"shared_memory": "big"}, "sharedMemory", "'big'"),
+    ({"labels": [("a b", "x")]}, "labels[0].key", "'a b'"),
+    ({"mounts": [Mount("data", "data")]}, "mounts[0].path", "absolute"),
+    ({"cuda": "12"}, "cuda", "such as 12.4; it is '12'"),
+    ({"cuda": "12.4.1"}, "cuda", "'12.4.1'"),
+    ({"cuda": "\u0661\u0662.4"}, "cuda", "such as 12.4"),
 ]
 
 
@@ -215,12 +232,37 @@ OTHER: list[dict[str, Any]] = [
     {"args": ["x"]},
     {"cpu": "5"},
     {"memory": "17Gi"},
+    {"max_retries": 1},
+    {"labels": [("team", "vision")]},
+    {"mounts": [Mount("data", "/data")]},
+    {"shared_memory": "8Gi"},
+    {"cuda": "12.3"},
 ]
 
 
 @pytest.mark.parametrize("fields", OTHER, ids=[next(iter(fields)) for fields in OTHER])
 def test_every_field_counts_in_the_fingerprint(fields: dict[str, Any]) -> None:
     assert fingerprint(checked(**fields)) != fingerprint(checked())
+
+
+# Of a request that an earlier release has stored, before labels, mounts and shared memory were known.
+STORED_BEFORE = "26433c7d4ed48b7896ad362799025e4949cdd6748dac170d755e2ea012c27dd0"
+
+
+def test_a_key_that_an_earlier_release_has_stored_still_finds_its_request() -> None:
+    draft: dict[str, Any] = {"env_vars": [("A", "1")], "project_id": PROJECT, "command": ["x"], "idempotency_key": "k"}
+    assert fingerprint(checked(**draft)) == STORED_BEFORE
+
+
+def test_a_read_only_mount_is_another_request() -> None:
+    writing, reading = ({"mounts": [Mount("data", "/data", read_only)]} for read_only in (False, True))
+    assert fingerprint(checked(**writing)) != fingerprint(checked(**reading))
+
+
+def test_a_given_cuda_version_outranks_the_images_name() -> None:
+    assert checked(cuda="11.8").cuda == "11.8"
+    assert checked(image="team/train", cuda="12.4").cuda == "12.4"
+    assert (checked(cuda=" ").cuda, checked(image="team/train").cuda) == ("12.2", None)
 
 
 def test_words_do_not_run_into_each_other_in_the_fingerprint() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.domain.observed import ObservedNode, ObservedPod, Taint, Terminated
+from app.domain.tolerations import Toleration
 from app.placement.snapshot import Claim, ServerCapacity, take_snapshot
 from tests.placement.builders import GI, GPU, node, pod
 
@@ -110,7 +111,7 @@ def test_our_own_cordon_is_told_in_its_own_words():
 
 def test_more_can_be_tolerated_by_the_caller():
     tainted = node(taints=(Taint("team", "a", "NoSchedule"),))
-    tolerated = {("team", "NoSchedule")}
+    tolerated = {Toleration("team", "NoSchedule")}
     assert take_snapshot([tainted], [], [], lambda _: "acme", tolerated=tolerated).servers[0].unusable == ""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from app.domain.states import Phase, Reason, Status
+from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Resources, Submission, Workload
 from tests.clock import START
 
@@ -28,6 +29,9 @@ def a_full_submission(project_id: UUID | None) -> Submission:
         args=("", "--x=1"),
         cuda="12.4",
         max_retries=2,
+        labels=(("example.org/team", "vision"), ("empty", "")),
+        mounts=(Mount("data", "/data/ü", read_only=True), Mount("models", "/models")),
+        shared_memory_bytes=2**35 + 1,
         project_id=project_id,
         idempotency_key="key-1",
     )

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.states import Phase, Reason, Status
+from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, EventType, NewEvent, Resources, Submission, Workload
 from app.store import mapping, people, reads
 from app.store.database import Database
@@ -41,6 +42,9 @@ submission_values: dict[str, st.SearchStrategy[Any]] = {
     "args": words,
     "cuda": st.none() | st.just("12.4"),
     "max_retries": st.integers(0, 9),
+    "labels": st.lists(st.tuples(text, text), max_size=3).map(tuple),
+    "mounts": st.lists(st.builds(Mount, name=text, path=text, read_only=st.booleans()), max_size=3).map(tuple),
+    "shared_memory_bytes": st.none() | sizes,
     "project_id": st.none() | st.uuids(),
     "idempotency_key": st.none() | text,
 }
@@ -142,6 +146,14 @@ def test_the_strategies_leave_no_field_at_its_default():
     ]
     for values, noun in checked:
         assert set(values) == {f.name for f in fields(noun)}
+
+
+@needs_models
+def test_a_row_from_before_there_were_labels_and_mounts_has_none():
+    row = WorkloadRow(**mapping.workload_values(a_full_workload(uuid4(), uuid4(), None)))
+    row.labels = row.mounts = row.shared_memory_bytes = None  # type: ignore[assignment]
+    spec = mapping.workload(row).spec
+    assert (spec.labels, spec.mounts, spec.shared_memory_bytes) == ((), (), None)
 
 
 @needs_models
