@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ import typer
 from app.client import views
 from app.client.attending import detaching, wait_for
 from app.client.errors import RefusedError
+from app.client.flags import LISTING, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
 from app.client.session import Session, session, workload_id
 from app.client.submit import submit
@@ -23,11 +25,20 @@ app.command()(submit)
 
 
 @app.command("list")
-def list_workloads(
+def list_workloads(  # noqa: PLR0913 — one parameter a flag
     *,
     status: Annotated[
+        list[str] | None, typer.Option(parser=statuses, metavar="STATUS", help="Only these, as running,pending.")
+    ] = None,
+    expressions: Annotated[
         list[str] | None,
-        typer.Option(parser=statuses, metavar="STATUS", help="Only these, as running,pending."),
+        typer.Option("--filter", metavar="EXPRESSION", help="Only where it holds, as gpuCount>=2 or name=@train."),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Only where all of these words are found.")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Sort by it, as gpuCount; -gpuCount: largest first.")
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="The most to show; 0: all.")] = 50,
     output: Annotated[
@@ -37,21 +48,35 @@ def list_workloads(
     token_file: TokenFile = None,
     organization: Organization = None,
 ) -> None:
-    """List workloads, newest first."""
-    with session(server, token_file, organization) as here:
-        found, total = _listed(here, [word for words in status or [] for word in words], limit)
+    """List workloads, newest first unless sorted otherwise."""
+    wanted = {
+        "status": [word for words in status or [] for word in words] or None,
+        "filterBy": expressions,
+        "search": search,
+        **_order(sort),
+    }
+    with session(server, token_file, organization) as here, named_by(LISTING):
+        found, total = _listed(here, wanted, limit)
         if output == "json":
             here.screen.json(found)
             return
         if not found:
-            here.screen.say(f"gpuyard: no {'such ' if status else ''}workloads in {here.organization}")
+            here.screen.say(f"gpuyard: no workloads in {here.organization}, or none that match")
             return
         here.screen.table(views.workloads_table(found, datetime.now(UTC), wide=output == "wide"))
         if len(found) < total:
-            here.screen.say(f"gpuyard: the newest {len(found)} of {total}; --limit shows more")
+            here.screen.say(f"gpuyard: the first {len(found)} of {total}; --limit shows more")
 
 
-def _listed(here: Session, wanted: Sequence[str], limit: int) -> tuple[list[dict[str, Any]], int]:
+def _order(sort: str | None) -> dict[str, str]:
+    """`-gpuCount` as the API's enums have it."""
+    if sort is None:
+        return {}
+    spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", sort.removeprefix("-")).upper()
+    return {"sortBy": spelled, "sortOrder": "DESC" if sort.startswith("-") else "ASC"}
+
+
+def _listed(here: Session, wanted: Mapping[str, Any], limit: int) -> tuple[list[dict[str, Any]], int]:
     """As many as wanted, and how many there are."""
     found: list[dict[str, Any]] = []
     total = 0
@@ -61,12 +86,11 @@ def _listed(here: Session, wanted: Sequence[str], limit: int) -> tuple[list[dict
     return found, total
 
 
-def _pages(here: Session, wanted: Sequence[str], limit: int) -> Iterator[dict[str, Any]]:
+def _pages(here: Session, wanted: Mapping[str, Any], limit: int) -> Iterator[dict[str, Any]]:
     after, left = None, limit or None
     while left is None or left > 0:
         first = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-        variables = {"first": first, "after": after, "status": list(wanted) or None}
-        page = here.of_organization("command/workloads", variables)["workloads"]
+        page = here.of_organization("command/workloads", {**wanted, "first": first, "after": after})["workloads"]
         yield page
         after, left = page["pageInfo"]["endCursor"], None if left is None else left - len(page["edges"])
         if not page["pageInfo"]["hasNextPage"]:

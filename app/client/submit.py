@@ -14,10 +14,10 @@ import typer
 
 from app.client.attending import detaching, wait_for
 from app.client.environment import variables
-from app.client.errors import RefusedError
+from app.client.flags import SUBMISSION, named_by
 from app.client.options import Organization, Server, TokenFile, duration
 from app.client.session import Session, session
-from app.client.submission import in_flags, project_id, submission
+from app.client.submission import project_id, submission
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
 Output = Literal["text", "id", "json"]
@@ -110,10 +110,8 @@ def _submitted(here: Session, wanted: Mapping[str, Any], project: str | None) ->
     if project is not None:
         attributed["projectId"] = project_id(here.of_organization("command/projects", {})["projects"], project)
     asked = {"organization": here.organization, **wanted, **attributed}
-    try:
+    with named_by(SUBMISSION):
         answer = here.api.ask("submit_workload", {"input": asked})["submitWorkload"]
-    except RefusedError as refusal:
-        raise RefusedError([in_flags(sentence) for sentence in refusal.sentences], refusal.code) from None
     if not answer["isNew"]:
         here.screen.say("gpuyard: this key was used before; its workload is")
     accepted: dict[str, Any] = answer["workload"]

@@ -8,7 +8,7 @@ import graphql
 import pytest
 
 from app.client.documents import FOLDER, document
-from app.client.submission import FLAGS
+from app.client.flags import SUBMISSION
 from tests.docs.pages import ROOT
 
 SCHEMA = graphql.build_schema((ROOT / "graphql" / "schema.graphql").read_text())
@@ -23,4 +23,4 @@ def test_documents_are_valid(path: Path):
 def test_flags_belong_to_fields():
     wanted = SCHEMA.type_map["SubmitWorkloadInput"]
     assert isinstance(wanted, graphql.GraphQLInputObjectType)
-    assert set(FLAGS) <= set(wanted.fields)
+    assert set(SUBMISSION) <= set(wanted.fields)

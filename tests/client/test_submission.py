@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.client.errors import ClientError
-from app.client.submission import in_flags, project_id, submission
+from app.client.flags import SUBMISSION, in_flags
+from app.client.submission import project_id, submission
 
 
 def test_what_is_not_given_is_not_sent():
@@ -30,7 +31,7 @@ def test_words_are_arguments_unless_they_are_the_command():
     ],
 )
 def test_complaints_name_the_flag(sentence: str, shown: str):
-    assert in_flags(sentence) == shown
+    assert in_flags(sentence, SUBMISSION) == shown
 
 
 def test_a_project_by_its_slug():

@@ -124,7 +124,13 @@ async def test_list_and_its_filters(shared_product: Product):
     assert row.startswith(f"{workload_id}   in the list   running")
     everything = json.loads((await run(shared_product, "list", "-o", "json", "--limit", "0")).out)
     assert everything[0]["id"] == workload_id
+    found = await run(shared_product, "list", "--search", "the LIST", "--filter", "gpuCount==1", "--sort", "-createdAt")
+    assert [line.split()[0] for line in found.out.splitlines()] == ["ID", workload_id]
     await run(shared_product, "cancel", workload_id)
+    nothing = await run(shared_product, "list", "--filter", "name==nothing of this name")
+    assert says(nothing, 0, "no workloads in demo, or none that match")
+    wrong = await run(shared_product, "list", "--filter", "gpuCount=>2")
+    assert says(wrong, 1, "gpuyard: --filter: ")
     none = await run(shared_product, "list", "--organization", "demo", "--status", "running", "--status", "timeout")
     assert workload_id not in none.out
 
