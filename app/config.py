@@ -90,6 +90,7 @@ class Settings(BaseSettings):
         "baseline", description="restricted: containers may not be root and keep no capability"
     )
     job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
+    log_retention: int = Field(30 * 24 * 3600, ge=0, description="how long the log of an ended attempt is kept")
     retry_base: int = Field(10, ge=0, description="pause before another server is tried; doubled at each try")
     kubelet_slack: int = Field(
         45, ge=0, description="past the run limit given to the kubelet, before GPUYard stops it itself"
@@ -159,7 +160,7 @@ class Settings(BaseSettings):
 
     @property
     def policy(self) -> Policy:
-        return Policy(self.kubelet_slack, self.retry_base, self.job_retention)
+        return Policy(self.kubelet_slack, self.retry_base, self.job_retention, self.log_retention)
 
 
 class DatabaseSettings(BaseSettings):

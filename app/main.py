@@ -26,6 +26,7 @@ from app.graphql.context import Services
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
+from app.reconcile.logs import LogReader
 from app.store.database import opened
 from app.web import build_web
 
@@ -48,7 +49,8 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application
     background = Background(
         clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations
     )
-    services = Services(CommandContext(clock, bus, settings.defaults), background.board)
+    logs = LogReader(port, clusters[0].projection, settings.policy.log_retention_seconds)
+    services = Services(CommandContext(clock, bus, settings.defaults), background.board, logs)
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
 

@@ -21,11 +21,11 @@ from app.graphql.schema import schema
 from app.panel.desk import Desk
 from app.panel.errors import Errors
 from app.panel.headers import SecurityHeaders
-from app.panel.log_reader import LogReader
 from app.panel.routes import panel_routes
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import ClusterLoops
+from app.reconcile.log_keeper import AttemptKey
 from app.reconcile.loop import KeyedLoop
 
 _MAX_BODY_BYTES = 2 * 2**20
@@ -61,7 +61,7 @@ class HealthPage:
             "loops": self._loops(cluster.loops),
         }
 
-    def _loops(self, loops: Iterable[KeyedLoop[UUID] | KeyedLoop[str]]) -> dict[str, Any]:
+    def _loops(self, loops: Iterable[KeyedLoop[UUID] | KeyedLoop[AttemptKey] | KeyedLoop[str]]) -> dict[str, Any]:
         return {
             loop.name: {"age": self._age(loop.health.last_pass), "error": loop.health.last_error or None}
             for loop in loops
@@ -75,9 +75,8 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     """`streams` is what ends the panel's open streams when the server stops."""
     health = HealthPage(background, services.commands.clock)
     endpoint = GraphQLEndpoint(schema, services)
-    logs = LogReader(background.clusters[0].port, background.clusters[0].projection)
     sign_in = SignIn(services.commands.clock)
-    desk = Desk(services.commands, services.board, logs, streams or Streams(), sign_in)
+    desk = Desk(services.commands, services.board, services.logs, streams or Streams(), sign_in)
     return Starlette(
         routes=[
             Route("/graphql", endpoint, methods=["GET", "POST"]),

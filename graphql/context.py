@@ -1,4 +1,4 @@
-"""What resolvers get: the caller, the commands' context, what is free, and loaders."""
+"""What resolvers get: the caller, the commands' context, what is free, logs, and loaders."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.commands.context import CommandContext
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
 from app.reconcile.board import Board
+from app.reconcile.logs import LogReader
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Services:
 
     commands: CommandContext
     board: Board
+    logs: LogReader
 
 
 @dataclass

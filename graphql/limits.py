@@ -1,7 +1,8 @@
 """What one request may ask for, bounded before it is validated, let alone executed.
 
 Its weight is about the number of fields it would fill in: a list counts ten times, a page as often as its `first` says,
-a mutation far more than what it returns. Fragments are weighed once each, so weighing takes no longer than reading.
+a mutation and a log far more than what they return. Fragments are weighed once each, so weighing takes no longer than
+reading.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ MAX_DOCUMENT = 100_000  # characters; parsed documents are kept, so their size c
 MAX_WEIGHT = 200_000
 _LIST = 10
 _MUTATION = 2_000
+_HEAVY = {"WorkloadLog": 19_000}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
 
 # The library's own bound on comparing every field with every other of its name; as it comes it allows half a second.
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = 100_000
@@ -60,7 +62,7 @@ class RequestLimits(SchemaExtension):
             if (weight := scale.heaviest_operation()) > MAX_WEIGHT:
                 raise _too_complex(
                     f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: a field counts 1, a list ten times "
-                    f"what it holds, a page `first` times, a mutation {_MUTATION}"
+                    f"what it holds, a page `first` times, a mutation {_MUTATION}, a log {_HEAVY['WorkloadLog']}"
                 )
         yield
 
@@ -109,8 +111,9 @@ class _Scale:
         field = self._schema.get_field(parent, node.name.value) if is_composite_type(parent) else None
         if field is None or not is_composite_type(parent):
             return 1
-        own = _MUTATION if parent is self._schema.mutation_type else 1
-        return own + self._times(field, node, parent) * self._inside(node.selection_set, get_named_type(field.type))
+        returned = get_named_type(field.type)
+        own = _MUTATION if parent is self._schema.mutation_type else _HEAVY.get(returned.name, 1)
+        return own + self._times(field, node, parent) * self._inside(node.selection_set, returned)
 
     def _times(self, field: GraphQLField, node: FieldNode, parent: GraphQLCompositeType) -> int:
         if "first" in field.args:

@@ -19,6 +19,7 @@ from app.clock import Clock
 from app.cluster import labels
 from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
+from app.cluster.log_answer import only_a_log
 from app.cluster.manifest import ManifestSettings, build_job
 from app.cluster.observer import Observer
 from app.cluster.permissions import missing_permissions
@@ -112,14 +113,14 @@ class KubernetesPort(ClusterPort):
             await self._delete(self._pod_path(pod), pod.uid, {})
 
     async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
-        query: dict[str, str | int] = {"container": labels.CONTAINER}
+        query: dict[str, str | int] = {"container": labels.CONTAINER, "timestamps": "true"}
         query |= {"tailLines": part.tail_lines} if part.tail_lines is not None else {}
         query |= {"sinceTime": _rfc3339(part.since)} if part.since else {}
         query |= {"follow": "true"} if part.follow else {}
-        query |= {"timestamps": "true"} if part.timestamps else {}
         within = limits(FOLLOW_SECONDS if part.follow else LIST_SECONDS)
         request = Request("GET", f"{self._pod_path(pod)}/log", query, limits=within)
-        async with aclosing(self._transport.stream(request, quiet_is_end=part.follow)) as chunks:
+        stream = self._transport.stream(request, quiet_is_end=part.follow)
+        async with aclosing(stream) as answer, aclosing(only_a_log(answer)) as chunks:
             async for chunk in chunks:
                 yield chunk
 

@@ -1,4 +1,4 @@
-"""The end of a log as a piece of bounded size. Called by whoever shows one."""
+"""The end of a log as a piece of bounded size. Called by whoever shows or keeps one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from app.cluster.port import ClusterPort, LogRange
+from app.domain.log_lines import LONGEST_STAMP, last_lines, without_stamps
 from app.domain.observed import ObservedPod
 
 _SHORTEST_LINE = 20  # bytes; the API counts lines and we count bytes, so more is asked for than is kept
@@ -13,29 +14,33 @@ _SHORTEST_LINE = 20  # bytes; the API counts lines and we count bytes, so more i
 
 @dataclass(frozen=True)
 class Tail:
-    """`was_cut`: there is more before it, as far as can be told."""
+    """`lines` with their stamps. `was_cut`: there is more before them."""
 
-    text: bytes
-    was_cut: bool
+    lines: bytes = b""
+    was_cut: bool = False
+
+    @property
+    def text(self) -> bytes:
+        return without_stamps(self.lines)
 
 
-async def log_tail(port: ClusterPort, pod: ObservedPod, max_bytes: int) -> Tail:
-    """At most `max_bytes`, beginning at a line's start unless the last line alone is longer."""
-    asked = max_bytes // _SHORTEST_LINE + 1
-    kept, was_cut, lines = bytearray(), False, 0
-    async with aclosing(port.read_log(pod, LogRange(tail_lines=asked))) as chunks:
+async def log_tail(
+    port: ClusterPort, pod: ObservedPod, most_bytes: int, most_lines: int | None = None, *, follow: bool = False
+) -> Tail:
+    """At most `most_bytes` of text, beginning at a line's start unless the last line alone is longer.
+
+    With `follow` it is the tail at the container's end, and comes then.
+    """
+    longest = most_bytes // _SHORTEST_LINE + 1
+    asked = min(longest, most_lines or longest)
+    bound = most_bytes + asked * LONGEST_STAMP
+    kept, was_trimmed = bytearray(), False
+    part = LogRange(tail_lines=asked + 1, follow=follow)  # one more tells whether there are more
+    async with aclosing(port.read_log(pod, part)) as chunks:
         async for chunk in chunks:
             kept += chunk
-            lines += chunk.count(b"\n")
-            if len(kept) > 2 * max_bytes:
-                was_cut = True
-                del kept[:-max_bytes]
-    was_too_long = was_cut or len(kept) > max_bytes
-    text = _last_lines(bytes(kept), max_bytes) if was_too_long else bytes(kept)
-    return Tail(text, was_too_long or lines >= asked)
-
-
-def _last_lines(text: bytes, max_bytes: int) -> bytes:
-    text = text[-max_bytes:] if max_bytes else b""
-    _, _, whole_lines = text.partition(b"\n")
-    return whole_lines or text
+            if len(kept) > 2 * bound:
+                was_trimmed = True
+                del kept[:-bound]
+    lines, was_cut = last_lines(bytes(kept), asked, most_bytes)
+    return Tail(lines, was_cut or was_trimmed)

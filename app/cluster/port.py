@@ -139,15 +139,11 @@ class WatchEvent:
 
 @dataclass(frozen=True)
 class LogRange:
-    """Which part of a log: the last `tail_lines`, or from `since` on. `follow`: to its end, at most an hour.
-
-    With `timestamps` each line starts with its RFC 3339 time and a space, so that a follower can continue after it.
-    """
+    """Which part of a log: the last `tail_lines`, or from `since` on. `follow`: to its end, at most an hour."""
 
     tail_lines: int | None = None
     since: datetime | None = None
     follow: bool = False
-    timestamps: bool = False
 
 
 class ClusterPort(Protocol):
@@ -180,7 +176,10 @@ class ClusterPort(Protocol):
         ...
 
     def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
-        """The workload's output in pieces of any size. RefusedError while there is no container or no longer a log."""
+        """The workload's output in pieces of any size, each line with the time it was written at before it.
+
+        RefusedError while there is no container or no longer a log.
+        """
         ...
 
     async def list_all(self, kind: Kind) -> Listing:

@@ -32,6 +32,7 @@ class Policy:
     kubelet_slack_seconds: int = 45  # past the run limit that was handed to the kubelet, before we stop it ourselves
     retry_base_seconds: int = 10
     job_retention_seconds: int = 24 * 3600
+    log_retention_seconds: int = 30 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,12 @@ class ReleasePod:
     pod: ObservedPod
 
 
-Action = CreateJob | DeleteJob | LimitRun | ReleasePod
+@dataclass(frozen=True)
+class TakeLog:
+    """Store the end of the log, or why there is none: the cluster may drop it with the pod."""
+
+
+Action = CreateJob | DeleteJob | LimitRun | ReleasePod | TakeLog
 
 
 @dataclass(frozen=True)
@@ -379,10 +385,13 @@ def place(workload: Workload, server: str, gpu_resource: str, now: datetime) -> 
 def decide_cleanup(
     attempt: Attempt, seen: Observation, now: datetime, policy: Policy
 ) -> tuple[Attempt, tuple[Action, ...], datetime | None]:
-    """What is left of an ended attempt: first the pod is released, then, after a while, the Job goes.
+    """What is left of an ended attempt: first its log is stored, then the pod is released, then, after a while, the Job
+    goes.
 
     A Job that ended by itself is kept for `job_retention_seconds`, so that people find it with kubectl.
     """
+    if attempt.log_taken_at is None:
+        return attempt, (TakeLog(),), None  # whoever stores it asks again
     actions: list[Action] = [ReleasePod(seen.pod)] if seen.pod is not None and seen.pod.is_held else []
     if seen.job is None:
         gone = seen.pod is None or not seen.pod.is_held

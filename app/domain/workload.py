@@ -122,8 +122,8 @@ class Attempt:
     """One try: one Kubernetes Job, one pod, one server.
 
     `stop_reason` is our intent to stop it, written before the Job is deleted. `finished_at`, `exit_code` and
-    `termination` are the first terminal observation and never change afterwards. `cleaned_at` is set when nothing of
-    it is left in the cluster.
+    `termination` are the first terminal observation and never change afterwards. `log_taken_at` is set when its log is
+    stored, or the reason why there is none; `cleaned_at` when nothing of it is left in the cluster.
     """
 
     workload_id: UUID
@@ -146,6 +146,7 @@ class Attempt:
     reason: Reason | None = None
     message: str = ""
     ended_at: datetime | None = None
+    log_taken_at: datetime | None = None
     cleaned_at: datetime | None = None
 
     @property

@@ -155,13 +155,16 @@ class RowsMessage(Context):
 
 @dataclass(frozen=True)
 class LogView:
-    """`why_none` instead of a text; `digest` names the text, so that an unchanged one isn't sent again."""
+    """`why_none` instead of a text; `digest` names the text, so that an unchanged one isn't sent again. `attempts`
+    has links where there are several.
+    """
 
     text: str
     was_cut: bool
     why_none: str
     digest: str
     is_followed: bool
+    attempts: tuple[Choice, ...]
     url: str
     follow_url: str
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from app.auth.signin import SignIn
 from app.commands.context import CommandContext
-from app.panel.log_reader import LogReader
 from app.panel.streams import Streams
 from app.reconcile.board import Board
+from app.reconcile.logs import LogReader
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from app.panel.contexts import Context, RowFragment, WorkloadFragment, WorkloadP
 from app.panel.desk import Desk
 from app.panel.guards import Manager
 from app.panel.htmx import Htmx
-from app.panel.log import log_view
+from app.panel.log import read_log
 from app.panel.news import load_view
 from app.panel.rendering import html
 from app.panel.workload_views import WorkloadView
@@ -41,7 +41,7 @@ class WorkloadPages:
             now=self.desk.commands.clock.now(),
             view=view,
             form_token=manager.session.form_token,
-            log=log_view(manager.slug, workload, await self.desk.logs.read(workload)),
+            log=await read_log(self.desk.logs, manager.slug, workload, request),
             live_url=urls.workload_live(manager.slug, workload.id),
             list_url=urls.workloads(manager.slug),
             notice=_NOTICES.get(request.query_params.get("notice", ""), ""),

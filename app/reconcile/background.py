@@ -1,4 +1,4 @@
-"""All loops of the process: those of each cluster, and the common ones: placing, and a full look once in a while."""
+"""All loops of the process: those of each cluster, and the common ones: placing, full looks, old logs' purge."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from app.reconcile.cluster_loops import ONLY, Cluster, ClusterLoops, Shared
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.recent import Known, Recent
 from app.reconcile.schedule import Scheduler
-from app.store import reads
+from app.store import logs, reads
 
+_PURGED_AT_ONCE = 200
+_PURGE_SECONDS = 3600
 _QUEUE_PAUSE = 0.005  # seconds: submissions that come together are planned together
 
 
@@ -39,6 +41,7 @@ class Background:
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
+    purge: KeyedLoop[str] = field(init=False)
     has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
     _has_looked: bool = field(init=False, default=False)
 
@@ -48,6 +51,7 @@ class Background:
         self.board = Board(projection, self._claims, self.tolerations)
         self._recent = Recent()
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
+        self.purge = KeyedLoop("purge", self.clock, self._purge_logs)
         shared = Shared(self.bus, self.clock, self.policy, self._claims, self._recent, self._look_again)
         self.per_cluster = {it.name: ClusterLoops(it, shared, self.workers) for it in self.clusters}
         self._scheduler = Scheduler(projection, self.board, self._claims, self.bus, self.clock, self._on_placed)
@@ -63,7 +67,7 @@ class Background:
     @property
     def loops(self) -> tuple[KeyedLoop[str], ...]:
         """Those that all clusters have in common."""
-        return (self.schedule, self.resync)
+        return (self.schedule, self.resync, self.purge)
 
     async def servers_recorded(self) -> None:
         """Wait until the servers of every cluster are on record."""
@@ -72,6 +76,7 @@ class Background:
 
     async def run(self) -> None:
         self._look_again()
+        self.purge.queue.add(ONLY)
         try:
             async with asyncio.TaskGroup() as group:
                 for of_cluster in self.per_cluster.values():
@@ -120,3 +125,10 @@ class Background:
         self.bus.wake_queue()
         self.bus.wake_nodes()
         return self.clock.now() + timedelta(seconds=self.resync_seconds)
+
+    async def _purge_logs(self, _: str) -> datetime | None:
+        """A batch of the logs whose time is over; the next one at once, with room for others between the two."""
+        now = self.clock.now()
+        before = now - timedelta(seconds=self.policy.log_retention_seconds)
+        purged = await logs.purge_logs(before, _PURGED_AT_ONCE)
+        return now if purged == _PURGED_AT_ONCE else now + timedelta(seconds=_PURGE_SECONDS)

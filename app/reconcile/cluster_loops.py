@@ -21,8 +21,10 @@ from app.cluster.port import ClusterError, ClusterPort, Kind
 from app.cluster.projection import Change, Projection
 from app.cluster.watches import run_watches
 from app.domain.lifecycle import Policy
+from app.domain.workload import Attempt
 from app.reconcile.claims import Claims
 from app.reconcile.jobs import JobReconciler
+from app.reconcile.log_keeper import AttemptKey, LogKeeper, key_of
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.nodes import NodeRecorder
 from app.reconcile.recent import Recent
@@ -32,6 +34,7 @@ _log = structlog.get_logger(__name__)
 ONLY = "all"  # the key of loops that have one thing to look after
 _CHECK_SECONDS = 15
 _PROGRESS_PAUSE = 0.3  # seconds: on its way to its start a pod changes many times; only start and end are urgent
+_LOGS_AT_ONCE = 8  # read at the same time when many end together: each may be a few mebibytes
 _NODE_PAUSE = 0.2  # seconds: a start lists many nodes one by one
 
 
@@ -64,6 +67,7 @@ class ClusterLoops:
     shared: Shared
     workers: int = 16
     jobs: KeyedLoop[UUID] = field(init=False)
+    logs: KeyedLoop[AttemptKey] = field(init=False)
     nodes: KeyedLoop[str] = field(init=False)
     check: KeyedLoop[str] = field(init=False)
     missing: tuple[str, ...] = field(init=False, default=())
@@ -71,7 +75,10 @@ class ClusterLoops:
 
     def __post_init__(self) -> None:
         it, clock = self.shared, self.shared.clock
-        jobs = JobReconciler(self.cluster.port, self.projection, it.bus, clock, it.policy, it.claims, it.recent)
+        port = self.cluster.port
+        self._keeper = LogKeeper(port, self.projection, it.bus, clock)
+        self.logs = KeyedLoop("logs", clock, self._keeper.keep, _LOGS_AT_ONCE)
+        jobs = JobReconciler(port, self.projection, it.bus, clock, it.policy, it.claims, self._keep_log, it.recent)
         self._recorder = NodeRecorder(self.projection, clock)
         self.jobs = KeyedLoop("jobs", clock, jobs.reconcile, self.workers)
         self.nodes = KeyedLoop("nodes", clock, self._record_nodes)
@@ -86,8 +93,8 @@ class ClusterLoops:
         return self.cluster.projection
 
     @property
-    def loops(self) -> tuple[KeyedLoop[UUID] | KeyedLoop[str], ...]:
-        return (self.check, self.jobs, self.nodes)
+    def loops(self) -> tuple[KeyedLoop[UUID] | KeyedLoop[AttemptKey] | KeyedLoop[str], ...]:
+        return (self.check, self.jobs, self.logs, self.nodes)
 
     async def run(self) -> None:
         self.check.queue.add(ONLY)
@@ -96,6 +103,10 @@ class ClusterLoops:
             group.create_task(run_watches(self.cluster.port, self.projection, clock.monotonic, self._on_change))
             for loop in self.loops:
                 group.create_task(loop.run(), name=f"{loop.name} of {self.name}")
+
+    def _keep_log(self, attempt: Attempt) -> None:
+        if self._keeper.begin(attempt):
+            self.logs.queue.add(key_of(attempt))
 
     def wake_nodes(self) -> None:
         self.nodes.queue.add(ONLY, _NODE_PAUSE)

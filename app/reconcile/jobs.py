@@ -5,7 +5,7 @@ Runs one at a time per workload. It alone calls the cluster for a workload, so a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -24,6 +24,7 @@ from app.domain.lifecycle import (
     LimitRun,
     Policy,
     ReleasePod,
+    TakeLog,
     decide,
     decide_cleanup,
     is_to_be_confirmed,
@@ -66,6 +67,7 @@ class JobReconciler:
     clock: Clock
     policy: Policy
     claims: Claims
+    take_log: Callable[[Attempt], None]  # told of every ended attempt whose log is not stored
     recent: Recent = field(default_factory=Recent)
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
 
@@ -160,6 +162,8 @@ class JobReconciler:
                     await self.port.limit_run(pod, seconds)
                 case ReleasePod(pod):
                     await self.port.release_pod(pod)
+                case TakeLog():
+                    self.take_log(attempt)
 
     async def _create(self, workload: Workload, attempt: Attempt) -> None:
         try:

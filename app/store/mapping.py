@@ -47,6 +47,7 @@ _ATTEMPT_SAME = (
     "stop_requested_at",
     "message",
     "ended_at",
+    "log_taken_at",
     "cleaned_at",
 )
 _EVENT_SAME = ("workload_id", "message", "at", "attempt", "exit_code", "server")

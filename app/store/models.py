@@ -222,12 +222,33 @@ class AttemptRow(Model):
     reason = fields.CharField(max_length=40, null=True)
     message = fields.TextField(default="")
     ended_at = fields.DatetimeField(null=True)
+    log_taken_at = fields.DatetimeField(null=True)
     cleaned_at = fields.DatetimeField(null=True)
 
     class Meta:
         table = "attempts"
         unique_together = (("workload", "number"),)
         indexes = (Index(fields=("cleaned_at",), name="attempts_uncleaned"),)
+
+
+class AttemptLogRow(Model):
+    # The end of an ended attempt's log, or why there is none. `lines` is zlib of the lines with their stamps, `size` is
+    # the bytes of text in them, stamps not counted.
+
+    id = fields.UUIDField(primary_key=True, default=uuid4)
+    workload: fields.ForeignKeyRelation[WorkloadRow] = fields.ForeignKeyField(
+        "gpuyard.WorkloadRow", related_name=False, on_delete=fields.RESTRICT
+    )
+    number = fields.IntField()
+    lines = fields.BinaryField(null=True)
+    size = fields.BigIntField(default=0)
+    was_cut = fields.BooleanField(default=False)
+    why_none = fields.TextField(default="")
+    stored_at = fields.DatetimeField(db_index=True)
+
+    class Meta:
+        table = "attempt_logs"
+        unique_together = (("workload", "number"),)
 
 
 class EventRow(Model):

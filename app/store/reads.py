@@ -69,6 +69,11 @@ async def attempts_of(workload_ids: Sequence[UUID]) -> list[Attempt]:
     return [mapping.attempt(row) for row in rows]
 
 
+async def find_attempt(workload_id: UUID, number: int) -> Attempt | None:
+    row = await AttemptRow.get_or_none(workload_id=workload_id, number=number)
+    return mapping.attempt(row) if row else None
+
+
 async def uncleaned_attempts(workload_id: UUID) -> list[Attempt]:
     """Attempts that may still have something in the cluster: the live one and ended ones not yet swept."""
     rows = await AttemptRow.filter(workload_id=workload_id, cleaned_at=None).order_by("number")
@@ -78,12 +83,15 @@ async def uncleaned_attempts(workload_id: UUID) -> list[Attempt]:
 async def workloads_to_reconcile(kept_since: datetime | None = None) -> list[UUID]:
     """Every workload that is live or left something in the cluster: where a restart begins.
 
-    With `kept_since`, without those whose attempt ended by itself after it: their Jobs are merely kept for a while.
+    With `kept_since`, without those whose attempt ended by itself after it and whose log is stored: their Jobs are
+    merely kept for a while.
     """
     live = await WorkloadRow.filter(status__in=_LIVE).values_list("id", flat=True)
     left = AttemptRow.filter(cleaned_at=None)
     if kept_since is not None:
-        left = left.filter(Q(ended_at__lte=kept_since) | Q(exit_code=None) | Q(stop_reason__isnull=False))
+        left = left.filter(
+            Q(ended_at__lte=kept_since) | Q(exit_code=None) | Q(stop_reason__isnull=False) | Q(log_taken_at=None)
+        )
     leftovers = await left.values_list("workload_id", flat=True)
     return list(dict.fromkeys([*map(_uuid, live), *map(_uuid, leftovers)]))
 

@@ -161,14 +161,15 @@ async def _append(connection: BaseDBAsyncClient, organization_id: UUID, first: i
 
 
 async def save_cleanup(before: Attempt, after: Attempt) -> None:
-    """Store what became of an ended attempt's leftovers; the workload itself is not touched."""
+    """Store that nothing of an ended attempt is left; nothing else of it is touched, nor is the workload."""
     if before != after:
         await to_its_end(_save_cleanup(after))
 
 
 async def _save_cleanup(attempt: Attempt) -> None:
     async with transaction() as connection:
-        await update_rows(connection, AttemptRow, _ATTEMPT_KEY, [mapping.attempt_values(attempt)])
+        key = {"workload_id": attempt.workload_id, "number": attempt.number}
+        await update_rows(connection, AttemptRow, _ATTEMPT_KEY, [{**key, "cleaned_at": attempt.cleaned_at}])
 
 
 async def explain_waiting(

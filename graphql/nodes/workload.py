@@ -9,12 +9,17 @@ from uuid import UUID
 import strawberry
 
 from app.domain import workload as domain
+from app.domain.errors import InvalidInputError
 from app.domain.quantity import format_cpu
 from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
 from app.graphql.enums import EventType, Phase, Reason, Status
+from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.project import Project
 from app.graphql.scalars import Long
+from app.reconcile.logs import MOST_LINES, Most, choose_attempt
+
+DEFAULT_LINES = 1000
 
 
 @strawberry.type(description="One environment variable of the container.")
@@ -107,7 +112,7 @@ class WorkloadEvent:
 
 @strawberry.type(description="A GPU batch job: what was asked for, and what is true of it now.")
 class Workload:
-    project_id: strawberry.Private[UUID | None]
+    noun: strawberry.Private[domain.Workload]
     id: UUID = strawberry.field(description="Never changes; Jobs are named after it.")
     name: str = strawberry.field(description="For people; the image's name unless one was given.")
     job_name: str = strawberry.field(description="Name of the Kubernetes Job of the present attempt, or of the first.")
@@ -147,7 +152,7 @@ class Workload:
     def from_domain(cls, noun: domain.Workload) -> Self:
         spec = noun.spec
         return cls(
-            project_id=spec.project_id,
+            noun=noun,
             id=noun.id,
             name=spec.name,
             job_name=noun.job_name,
@@ -184,9 +189,9 @@ class Workload:
 
     @strawberry.field(description="The project it is attributed to.")
     async def project(self, info: Info) -> Project | None:
-        if self.project_id is None:
+        if self.noun.spec.project_id is None:
             return None
-        noun = await info.context.loaders.projects.load(self.project_id)
+        noun = await info.context.loaders.projects.load(self.noun.spec.project_id)
         return Project.from_domain(noun) if noun else None
 
     @strawberry.field(description="Every try, the first one first.")
@@ -196,3 +201,20 @@ class Workload:
     @strawberry.field(description="Everything that happened, in order.")
     async def events(self, info: Info) -> list[WorkloadEvent]:
         return [WorkloadEvent.from_domain(noun) for noun in await info.context.loaders.events.load(self.id)]
+
+    @strawberry.field(description="The end of an attempt's log. It weighs 19000: one request may ask for ten.")
+    async def log(
+        self,
+        info: Info,
+        attempt: Annotated[
+            int | None, strawberry.argument(description="Number of the attempt; the last one unless given.")
+        ] = None,
+        tail_lines: Annotated[
+            int, strawberry.argument(description="How many of the last lines, 1 to 50000; less where 1 MiB holds less.")
+        ] = DEFAULT_LINES,
+    ) -> WorkloadLog:
+        if not 1 <= tail_lines <= MOST_LINES:
+            raise InvalidInputError.of("tailLines", f"must be between 1 and {MOST_LINES}; it is {tail_lines}")
+        chosen = choose_attempt(await info.context.loaders.attempts.load(self.id), attempt)
+        reader = info.context.services.logs
+        return WorkloadLog.from_reading(await reader.read(self.noun, chosen, Most(lines=tail_lines)))

@@ -37,7 +37,7 @@ class BrokenBoard(Board):
 def broken(api: Api) -> Api:
     """The same app, whose board fails."""
     projection = api.projection
-    services = Services(api.services.commands, BrokenBoard(projection, Claims(projection)))
+    services = Services(api.services.commands, BrokenBoard(projection, Claims(projection)), api.services.logs)
     return replace(api, web=GraphQLEndpoint(schema, services), services=services)
 
 
@@ -79,7 +79,7 @@ class BrokenBus(Bus):
 
 async def test_an_unexpected_error_of_a_subscription_is_masked_too(api: Api):
     commands = replace(api.services.commands, bus=BrokenBus())
-    context = RequestContext(Services(commands, api.services.board), f"Bearer {secret('admin')}")
+    context = RequestContext(Services(commands, api.services.board, api.services.logs), f"Bearer {secret('admin')}")
     with capture_logs() as logged:
         [result] = [r async for r in await schema.stream(EVENTS, {"org": "acme"}, context)]
     assert "something went wrong here" in str(result)

@@ -24,10 +24,12 @@ from app.domain.volumes import Volume, VolumeKind
 from app.graphql.context import Services
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
+from app.reconcile.logs import LogReader
 from app.store import people, servers, volumes
 from app.store.models import AttemptRow, AuditRow, EventRow, WorkloadRow
 from app.web import build_web
 from tests.clock import START, ManualClock
+from tests.log_port import LogPort
 from tests.placement.builders import node
 
 SUBMIT = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { isNew workload { %s } } }"
@@ -72,6 +74,7 @@ class Api:
     services: Services
     background: Background
     clock: ManualClock
+    port: LogPort
     organizations: dict[str, Organization] = field(default_factory=dict)
     projects: dict[str, Project] = field(default_factory=dict)
     token_ids: dict[str, Any] = field(default_factory=dict)
@@ -137,10 +140,12 @@ def a_request(**wanted: Any) -> dict[str, Any]:
 
 def build_api(clock: ManualClock) -> Api:
     bus = Bus()
-    port = cast("ClusterPort", None)  # nothing runs that would speak to a cluster
-    background = Background([Cluster("default", port, Projection("gpuyard"))], bus, clock, Policy(45, 10, 3600))
-    services = Services(CommandContext(clock, bus, Defaults()), background.board)
-    return Api(build_web(services, background), services, background, clock)
+    port = LogPort()  # nothing runs that would ask more of a cluster
+    cluster = Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))
+    background = Background([cluster], bus, clock, Policy(45, 10, 3600))
+    logs = LogReader(cluster.port, cluster.projection, 30 * 24 * 3600)
+    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
+    return Api(build_web(services, background), services, background, clock, port)
 
 
 async def populate(api: Api) -> None:

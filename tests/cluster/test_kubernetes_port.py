@@ -18,6 +18,7 @@ from app.cluster.port import (
 )
 from tests.cluster.builders import JOB, NAMESPACE, job, job_json, job_spec, node_json, pod, pod_json
 from tests.cluster.scripted_api import DROP, HANG, Answer, ScriptedApi, answer, failure, line, stream
+from tests.log_port import a_stamp
 
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -258,10 +259,33 @@ async def test_a_watch_that_says_nothing_ends(port: KubernetesPort, api: Scripte
 
 
 async def test_a_log_is_asked_for_as_wanted(port: KubernetesPort, api: ScriptedApi):
-    api.on("GET", f"{POD}/log", Answer(body=[b"one\n", b"two\n"]))
-    part = LogRange(tail_lines=5, follow=True, timestamps=True)
-    assert b"".join([chunk async for chunk in port.read_log(pod(), part)]) == b"one\ntwo\n"
+    lines = [a_stamp(0) + b"one\n", a_stamp(1) + b"two\n"]
+    api.on("GET", f"{POD}/log", Answer(body=lines))
+    part = LogRange(tail_lines=5, follow=True)
+    assert b"".join([chunk async for chunk in port.read_log(pod(), part)]) == b"".join(lines)
     assert api.requests[0].query == {"container": "workload", "tailLines": "5", "follow": "true", "timestamps": "true"}
+
+
+def stamped(pieces: list[bytes]) -> list[bytes]:
+    """As the kubelet does it: a stamp at the beginning of a line, none within one."""
+    begins = [True, *(piece.endswith(b"\n") for piece in pieces)]
+    return [a_stamp(i) * begins[i] + piece for i, piece in enumerate(pieces)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"unable to retrieve container logs for containerd://24c4efacd20b407f4f0e28a212a012d306232eaf5c50c160142",
+        b'failed to try resolving symlinks in path "/var/log/pods/x/workload/0.log": no such file',
+        b"short",
+    ],
+)
+async def test_what_a_kubelet_says_instead_of_a_log_is_none(port: KubernetesPort, api: ScriptedApi, words: bytes):
+    """It comes with the status of a success."""
+    api.on("GET", f"{POD}/log", Answer(body=[words[:3], words[3:]]))
+    with pytest.raises(RefusedError, match=words.decode()[:12]) as caught:
+        await log_tail(port, pod(), 10)
+    assert caught.value.status == 410
 
 
 @pytest.mark.parametrize(
@@ -270,21 +294,23 @@ async def test_a_log_is_asked_for_as_wanted(port: KubernetesPort, api: ScriptedA
         ([b"short\n"], b"short\n"),
         ([b"0123456789\n", b"abcdef\n"], b"abcdef\n"),
         ([b"x" * 30], b"x" * 10),
-        ([b"a\n" * 50], b"a\n" * 4),
+        ([b"x" * 30, b"y" * 5], b"x" * 5 + b"y" * 5),
+        ([b"a\n"] * 50, b"a\n"),
         ([], b""),
     ],
 )
 async def test_the_tail_of_a_log_is_bounded(port: KubernetesPort, api: ScriptedApi, pieces: list[bytes], kept: bytes):
-    api.on("GET", f"{POD}/log", Answer(body=pieces))
+    api.on("GET", f"{POD}/log", Answer(body=stamped(pieces)))
     assert (await log_tail(port, pod(), 10)).text == kept
 
 
 async def test_a_tail_says_that_there_is_more_before_it(port: KubernetesPort, api: ScriptedApi):
     """The API cuts by lines, we by bytes: either leaves something out."""
     asked = 10 // 20 + 1
-    for body, was_cut in ((b"short", False), (b"x" * 11, True), (b"a\n" * asked, True)):
-        api.on("GET", f"{POD}/log", Answer(body=[body]))
+    for body, was_cut in (([b"short"], False), ([b"x" * 11], True), ([b"a\n"] * asked, False), ([b"a\n"] * 2, True)):
+        api.on("GET", f"{POD}/log", Answer(body=stamped(body)))
         assert (await log_tail(port, pod(), 10)).was_cut is was_cut, body
+    assert api.requests[0].query["tailLines"] == str(asked + 1)
 
 
 async def test_a_log_that_is_not_there(port: KubernetesPort, api: ScriptedApi):

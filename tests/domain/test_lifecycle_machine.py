@@ -21,6 +21,7 @@ from app.domain.lifecycle import (
     DeleteJob,
     LimitRun,
     ReleasePod,
+    TakeLog,
     decide,
     decide_cleanup,
     decide_waiting,
@@ -89,6 +90,10 @@ class Cluster(RuleBasedStateMachine):
             self.job_is_deleted()
         elif isinstance(action, LimitRun) and self.pod is not None:
             self.pod = replace(self.pod, run_limit_seconds=action.seconds)
+        elif isinstance(action, TakeLog) and self.attempt is not None:
+            assert self.pod is None or self.pod.is_held  # or there is no log any more
+            self.attempt = replace(self.attempt, log_taken_at=at(self.seconds))
+            self.look()
         elif isinstance(action, ReleasePod) and self.pod is not None:
             self.pod = replace(self.pod, is_held=False)
             self.pod_is_collected()

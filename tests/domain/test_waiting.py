@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from app.domain.lifecycle import Action, Decision, DeleteJob, ReleasePod, decide_cleanup, decide_waiting, place
+from app.domain.lifecycle import Action, Decision, DeleteJob, ReleasePod, TakeLog, decide_cleanup, decide_waiting, place
 from app.domain.observed import Observation
 from app.domain.states import InvalidTransitionError, Phase, Reason, Status
 from app.domain.workload import Attempt, Workload
@@ -85,13 +87,16 @@ def test_what_does_not_wait_is_never_placed(workload: Workload) -> None:
 
 HELD = an_ended_pod(an_end(0))
 RELEASED = an_ended_pod(an_end(0), is_held=False)
-ENDED = an_executing_attempt(exit_code=0, termination="Completed", finished_at=at(600), ended_at=at(600))
+UNKEPT = an_executing_attempt(exit_code=0, termination="Completed", finished_at=at(600), ended_at=at(600))
+ENDED = replace(UNKEPT, log_taken_at=at(600))
 STOPPED = stopped_for(Reason.CANCEL_REQUESTED, 590, ENDED)
-REFUSED = an_attempt(job_uid="job-1", ended_at=at(600), reason=Reason.NODE_REFUSED)
+REFUSED = an_attempt(job_uid="job-1", ended_at=at(600), reason=Reason.NODE_REFUSED, log_taken_at=at(600))
 RETENTION = POLICY.job_retention_seconds
 DELETE = DeleteJob("job-1")
 
 CLEANUPS: list[tuple[str, Attempt, Observation, float, list[Action], float | None, bool]] = [
+    ("its log is stored before anything", UNKEPT, seen(HELD), 600 + RETENTION, [TakeLog()], None, False),
+    ("or why there is none", UNKEPT, without_job(), 601, [TakeLog()], None, False),
     ("a pod that is held is released first", ENDED, seen(HELD), 601, [ReleasePod(HELD)], 600 + RETENTION, False),
     ("an ended Job is kept to be looked at", ENDED, seen(RELEASED), 601, [], 600 + RETENTION, False),
     ("until its time is over", ENDED, seen(RELEASED), 600 + RETENTION, [DELETE], None, False),
@@ -102,7 +107,7 @@ CLEANUPS: list[tuple[str, Attempt, Observation, float, list[Action], float | Non
     ("a held pod without its Job is released", ENDED, without_job(HELD), 601, [ReleasePod(HELD)], None, False),
     ("a released pod is the garbage collector's", ENDED, without_job(RELEASED), 601, [], None, True),
     ("nothing is left", ENDED, without_job(), 601, [], None, True),
-    ("nothing ever was", an_attempt(ended_at=at(2)), without_job(), 3, [], None, True),
+    ("nothing ever was", an_attempt(ended_at=at(2), log_taken_at=at(2)), without_job(), 3, [], None, True),
 ]
 
 

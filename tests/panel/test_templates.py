@@ -68,9 +68,10 @@ FORMS = [
     form_view(AROUND, dict.fromkeys(FIELDS, "typed"), PROBLEMS, problem="all of it"),
     form_view(AROUND, {**FIELDS, "image": "busybox", "projectId": str(PROJECT.id)}),
 ]
+CHOICES = (Choice("Attempt 1", "/1#log", is_chosen=True), Choice("Attempt 2", "/2#log", is_chosen=False))
 LOGS = [
-    LogView("a\nb", was_cut=True, why_none="", digest="d", is_followed=True, url="/log", follow_url="/log?have=d"),
-    LogView("", was_cut=False, why_none="Not yet.", digest="d", is_followed=False, url="/log", follow_url="/log"),
+    LogView("a\nb", True, "", "d", True, (), "/log", "/log?have=d"),
+    LogView("", False, "Not yet.", "d", False, CHOICES, "/log", "/log"),
 ]
 SERVER = ServerView("gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None)
 SERVERS = [

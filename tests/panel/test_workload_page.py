@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from app.cluster.port import RefusedError, UnavailableError
-from app.domain.observed import ObservedPod
+from app.cluster.port import ClusterError, RefusedError, UnavailableError
+from app.domain import log_words
 from app.domain.states import Phase, Reason, Status
-from app.panel import log_reader
+from app.panel.log import MOST_SHOWN
+from tests.log_port import POD
 from tests.panel.world import GPU, HTMX, LIST, Page, Panel
-
-POD = ObservedPod("uid", "pod", "gpuyard", "job", "gpu-1", "Running")
 
 
 async def page_of(panel: Panel, path: str) -> Page:
@@ -84,7 +83,7 @@ async def test_a_long_log_shows_its_end(panel: Panel):
     text = await log_of(panel, workload.id)
     assert "there is more before" in text
     assert "line 19999" in text
-    assert len(text) < log_reader.MOST_BYTES + 2000
+    assert len(text) < MOST_SHOWN + 2000
 
 
 async def test_while_it_runs_the_log_is_asked_for_again_but_not_sent_again(panel: Panel):
@@ -101,42 +100,38 @@ async def test_while_it_runs_the_log_is_asked_for_again_but_not_sent_again(panel
 
 
 WHY_NONE = [
-    pytest.param({}, None, log_reader.NOT_STARTED, id="waits"),
-    pytest.param(
-        {"attempt": 1, "phase": Phase.INITIALIZING}, RefusedError(400, "BadRequest", "x"), "no log yet", id="starts"
-    ),
-    pytest.param({"attempt": 1, "phase": Phase.CREATING}, None, log_reader.NOT_STARTED, id="no-pod-yet"),
-    pytest.param(
-        {"attempt": 1, "phase": Phase.INITIALIZING}, UnavailableError("no answer"), "not available", id="down"
-    ),
+    pytest.param(False, None, log_words.NOT_STARTED, id="waits"),
+    pytest.param(True, RefusedError(400, "BadRequest", "x"), "no log yet", id="starts"),
+    pytest.param(True, None, log_words.NOT_STARTED, id="no-pod-yet"),
+    pytest.param(True, UnavailableError("no answer"), "not available", id="down"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "error", "words"), WHY_NONE)
-async def test_why_there_is_no_log(panel: Panel, changes: dict[str, object], error: Exception | None, words: str):
+@pytest.mark.parametrize(("is_placed", "error", "words"), WHY_NONE)
+async def test_why_there_is_no_log(panel: Panel, is_placed: bool, error: ClusterError | None, words: str):
     workload = await panel.workload()
-    if changes:
-        workload = await panel.change(workload, reason=Reason.STARTING, **changes)
-    panel.port.error = error  # type: ignore[assignment]
+    if is_placed:
+        workload = await panel.placed(workload)
+    panel.port.error = error
     assert words in await log_of(panel, workload.id)
 
 
 async def test_a_removed_job_took_its_log_along(panel: Panel):
     workload = await panel.ended(await panel.running(await panel.workload()))
-    assert log_reader.REMOVED in await log_of(panel, workload.id)
+    assert log_words.POD_GONE in await log_of(panel, workload.id)
     panel.port.pod, panel.port.error = POD, RefusedError(404, "NotFound", "pod not found")
-    assert log_reader.REMOVED in await log_of(panel, workload.id)
+    assert log_words.POD_GONE in await log_of(panel, workload.id)
 
 
 async def test_what_never_started_has_no_log(panel: Panel):
-    failed = {"status": Status.FAILED, "phase": Phase.FAILED, "reason": Reason.IMAGE_PULL_FAILED, "attempt": 1}
-    workload = await panel.change(await panel.workload(), **{**failed, "phase": Phase.FAILED})
-    assert log_reader.NEVER_STARTED in await log_of(panel, workload.id)
+    failed = {"status": Status.FAILED, "phase": Phase.FAILED, "reason": Reason.IMAGE_PULL_FAILED}
+    workload = await panel.end(await panel.placed(await panel.workload()), **failed)
+    assert log_words.NEVER_STARTED in await log_of(panel, workload.id)
 
 
 async def test_an_empty_log_is_said_to_be_empty(panel: Panel):
     workload = await panel.running(await panel.workload())
     panel.port.pod = POD
-    assert log_reader.EMPTY in await log_of(panel, workload.id)
+    assert log_words.EMPTY in await log_of(panel, workload.id)
     workload = await panel.ended(workload)
-    assert log_reader.WROTE_NOTHING in await log_of(panel, workload.id)
+    assert log_words.WROTE_NOTHING in await log_of(panel, workload.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -15,11 +15,10 @@ from starlette.applications import Starlette
 
 from app.auth import sessions
 from app.bus import Bus
-from app.cluster.port import ClusterError, ClusterPort
+from app.cluster.port import ClusterPort
 from app.cluster.projection import Projection
 from app.commands.context import CommandContext
 from app.domain.lifecycle import Policy
-from app.domain.observed import ObservedJob, ObservedPod
 from app.domain.people import Organization, Project, Role
 from app.domain.states import Phase, Reason, Status
 from app.domain.submission import Defaults
@@ -28,36 +27,19 @@ from app.graphql.context import Services
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
+from app.reconcile.logs import LogReader
 from app.store import people, reads, servers
 from app.store.models import AttemptRow, EventRow, WorkloadRow
 from app.store.writes import Change, apply_changes, insert_workload
 from app.web import build_web
 from tests.clock import START, ManualClock
 from tests.domain.builders import a_submission, a_workload
+from tests.log_port import LogPort
 from tests.placement.builders import node
 
 LIST = "/orgs/acme/platform/gpu-workloads"
 GPU = "GPU-5ad5c1e0-2222-3333-4444-555555555555"
 HTMX = {"hx-request": "true", "hx-request-type": "partial"}
-
-
-@dataclass
-class LogPort:
-    """Of a cluster only what reading a log needs. `error` is raised by every verb."""
-
-    pod: ObservedPod | None = None
-    log: bytes = b""
-    error: ClusterError | None = None
-
-    async def find(self, _: str) -> tuple[ObservedJob | None, ObservedPod | None]:
-        if self.error:
-            raise self.error
-        return None, self.pod
-
-    async def read_log(self, *_: object) -> AsyncGenerator[bytes, None]:
-        if self.error:
-            raise self.error
-        yield self.log
 
 
 @dataclass
@@ -102,16 +84,24 @@ class Panel:
         self.bus.wake_events(workload.organization_id)
         return await stored(workload.id)
 
-    async def running(self, workload: Workload) -> Workload:
+    async def placed(self, workload: Workload) -> Workload:
+        """Its container doesn't execute yet."""
         now = self.clock.now()
-        attempt = Attempt(workload.id, 1, "gpu-1", "nvidia.com/gpu", placed_at=now, started_at=now, gpus=(GPU,))
+        attempt = Attempt(workload.id, 1, "gpu-1", "nvidia.com/gpu", placed_at=now)
+        after = replace(workload, phase=Phase.INITIALIZING, reason=Reason.STARTING, attempt=1, server="gpu-1")
+        assert await apply_changes(workload.organization_id, [Change(workload, after, None, attempt)], now) == [True]
+        return await stored(workload.id)
+
+    async def running(self, workload: Workload) -> Workload:
+        now, number = self.clock.now(), workload.attempt + 1
+        attempt = Attempt(workload.id, number, "gpu-1", "nvidia.com/gpu", placed_at=now, started_at=now, gpus=(GPU,))
         after = replace(
             workload,
             status=Status.RUNNING,
             phase=Phase.RUNNING,
             reason=Reason.EXECUTING,
             message="executing on gpu-1",
-            attempt=1,
+            attempt=number,
             started_at=now,
             server="gpu-1",
             gpus=(GPU,),
@@ -120,15 +110,24 @@ class Panel:
         return await stored(workload.id)
 
     async def ended(self, workload: Workload, exit_code: int = 0) -> Workload:
-        return await self.change(
+        return await self.end(
             workload,
             status=Status.COMPLETED,
             phase=Phase.COMPLETED,
             reason=Reason.EXITED,
             message=f"ended with exit code {exit_code}",
             exit_code=exit_code,
-            completed_at=self.clock.now(),
         )
+
+    async def end(self, workload: Workload, **changes: Any) -> Workload:
+        """The workload and its last attempt; the log of that isn't stored yet."""
+        now = self.clock.now()
+        attempt = (await reads.attempts_of([workload.id]))[-1]
+        over = replace(attempt, ended_at=now, exit_code=changes.get("exit_code"))
+        change = Change(workload, replace(workload, completed_at=now, **changes), attempt, over)
+        assert await apply_changes(workload.organization_id, [change], now) == [True]
+        self.bus.wake_events(workload.organization_id)
+        return await stored(workload.id)
 
 
 @dataclass
@@ -164,7 +163,8 @@ def build_panel(clock: ManualClock) -> Panel:
     bus, port, streams = Bus(), LogPort(), Streams()
     clusters = [Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))]
     background = Background(clusters, bus, clock, Policy(45, 10, 3600))
-    services = Services(CommandContext(clock, bus, Defaults()), background.board)
+    logs = LogReader(clusters[0].port, clusters[0].projection, 30 * 24 * 3600)
+    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
     return Panel(build_web(services, background, streams), clock, bus, background, streams, port)
 
 

@@ -85,8 +85,22 @@ class World:
         return await loaded(workload)
 
     async def step(self, workload: Workload) -> datetime | None:
-        """One reconciliation, of whatever the projection shows by now."""
-        return await self.loops.jobs.reconcile(workload.id)
+        """One reconciliation, of whatever the projection shows by now; and the logs that are due after it."""
+        wake_at = await self.loops.jobs.reconcile(workload.id)
+        await self.keep_logs()
+        return wake_at
+
+    async def keep_logs(self) -> None:
+        """What the loop of logs does now, but that an error is the test's."""
+        queue = self.loops.logs.queue
+        while (wait := queue._until_next()) is not None and wait <= 0:
+            key = await queue.get()
+            try:
+                wake_at = await self.loops.logs.reconcile(key)
+            finally:
+                queue.done(key)
+            if wake_at is not None:
+                queue.add(key, (wake_at - self.clock.now()).total_seconds())
 
     async def settle(self, workload: Workload) -> None:
         """Reconcile until nothing is left to do at this moment, the watches keeping up."""

@@ -21,6 +21,7 @@ from app.cluster.port import (
     Listing,
     LogRange,
     Observed,
+    RefusedError,
     WatchEvent,
 )
 from app.cluster.projection import choose_pod
@@ -105,9 +106,12 @@ class FakeCluster:
         self.pods.pop(pod.uid, None)
         self._end("delete_pod")
 
-    async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
+    async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:  # noqa: ARG002
         await self._begin("read_log")
-        yield f"the log of {pod.name}, {part.tail_lines}".encode()
+        if pod.uid not in self.pods:
+            raise RefusedError(404, "NotFound", f"pod {pod.name} not found")
+        yield b"2026-11-30T12:00:00.000000001Z the log of " + pod.name.encode() + b"\n"
+        self._end("read_log")
 
     async def list_all(self, kind: Kind) -> Listing:
         await self._begin("list_all")

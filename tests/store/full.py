@@ -83,5 +83,6 @@ def a_full_attempt(attempt: Attempt) -> Attempt:
         reason=Reason.RUN_TIMEOUT,
         message=TEXT,
         ended_at=LATER + timedelta(seconds=3),
+        log_taken_at=LATER + timedelta(seconds=5),
         cleaned_at=LATER + timedelta(seconds=4),
     )

@@ -95,6 +95,7 @@ attempt_values: dict[str, st.SearchStrategy[Any]] = {
     "reason": st.none() | st.sampled_from(Reason),
     "message": text,
     "ended_at": st.none() | moments,
+    "log_taken_at": st.none() | moments,
     "cleaned_at": st.none() | moments,
 }
 attempts = st.builds(Attempt, **attempt_values)

@@ -1,0 +1,127 @@
+"""The log of an attempt, for whoever shows it: from the store once it is kept there, before that from the cluster.
+
+Panel and GraphQL read through this. The pod is looked up in the projection first, then in the cluster itself: an ended
+one may have left the watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.cluster.log_tail import log_tail
+from app.cluster.port import ClusterError, ClusterPort, RefusedError
+from app.cluster.projection import Projection
+from app.domain import log_words as words
+from app.domain.errors import InvalidInputError
+from app.domain.log_lines import last_lines, without_stamps
+from app.domain.observed import ObservedPod
+from app.domain.wording import plural
+from app.domain.workload import Attempt, Workload
+from app.store import logs
+from app.store.logs import StoredLog
+
+MOST_BYTES = 2**20  # of text, stamps not counted: what is kept of a log, and what is shown of a live one
+MOST_LINES = 50_000
+_LONGEST_WAIT = 4.0  # seconds that a reader waits for the cluster
+_NOT_FOUND, _GONE = 404, 410
+
+
+@dataclass(frozen=True)
+class LogText:
+    """`why_none` is a sentence where there is no text. `was_cut`: there is more before it. `is_complete`: nothing will
+    be added to it.
+    """
+
+    attempt: int | None = None
+    text: bytes = b""
+    was_cut: bool = False
+    is_complete: bool = False
+    why_none: str = ""
+
+
+@dataclass(frozen=True)
+class Most:
+    """How much of the end of a log is wanted."""
+
+    size: int = MOST_BYTES
+    lines: int = MOST_LINES
+
+
+def choose_attempt(attempts: Sequence[Attempt], number: int | None) -> Attempt | None:
+    """The attempt of that number, the last without one; None where there is none yet. Else InvalidInputError."""
+    if number is None:
+        return attempts[-1] if attempts else None
+    found = next((attempt for attempt in attempts if attempt.number == number), None)
+    if found is None:
+        raise InvalidInputError.of(
+            "attempt", f"there is no attempt {number}; there are {plural(len(attempts), 'attempt')}"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class LogReader:
+    port: ClusterPort
+    projection: Projection
+    retention_seconds: int
+
+    async def read(self, workload: Workload, attempt: Attempt | None, most: Most) -> LogText:
+        """What there is now. `attempt` None: the workload has none."""
+        if attempt is None:
+            is_over = workload.status.is_terminal
+            return LogText(is_complete=is_over, why_none=words.NEVER_STARTED if is_over else words.NOT_STARTED)
+        if attempt.log_taken_at is None and attempt.cleaned_at is None:
+            return await self._live(attempt, most)
+        kept = await logs.find_log(attempt.workload_id, attempt.number)
+        return self._stored(attempt, kept, most)
+
+    def _stored(self, attempt: Attempt, kept: StoredLog | None, most: Most) -> LogText:
+        if kept is None:
+            why = words.expired(self.retention_seconds) if attempt.log_taken_at else words.NOT_KEPT
+            return LogText(attempt.number, is_complete=True, why_none=why)
+        lines, was_cut = last_lines(kept.lines, most.lines, most.size)
+        why = kept.why_none or ("" if lines else words.WROTE_NOTHING)
+        return LogText(attempt.number, without_stamps(lines), was_cut or kept.was_cut, is_complete=True, why_none=why)
+
+    async def _live(self, attempt: Attempt, most: Most) -> LogText:
+        try:
+            async with asyncio.timeout(_LONGEST_WAIT):
+                pod = await self._pod(attempt)
+                if pod is None:
+                    return LogText(attempt.number, why_none=_without_pod(attempt))
+                tail = await log_tail(self.port, pod, most.size, most.lines)
+        except TimeoutError:
+            why = words.unavailable(f"it did not answer within {_LONGEST_WAIT:g} s")
+            return LogText(attempt.number, why_none=why)
+        except ClusterError as error:
+            return LogText(attempt.number, why_none=_without_log(attempt, error))
+        is_over = attempt.ended_at is not None
+        why = "" if tail.lines else (words.WROTE_NOTHING if is_over else words.EMPTY)
+        return LogText(attempt.number, tail.text, tail.was_cut, is_complete=is_over, why_none=why)
+
+    async def _pod(self, attempt: Attempt) -> ObservedPod | None:
+        _, pod = self.projection.observe(attempt.job_name)
+        return pod or (await self.port.find(attempt.job_name))[1]
+
+
+def _without_pod(attempt: Attempt) -> str:
+    if attempt.started_at is None:
+        return words.NOT_STARTED if attempt.ended_at is None else words.NEVER_STARTED
+    return words.POD_GONE
+
+
+def _without_log(attempt: Attempt, error: ClusterError) -> str:
+    """A refusal means that there is no container yet, or no pod or log any more."""
+    if not isinstance(error, RefusedError):
+        return words.unavailable(error.message)
+    return _without_pod(attempt) if attempt.started_at is None else why_gone(attempt, error)
+
+
+def why_gone(attempt: Attempt, error: ClusterError) -> str:
+    """The cluster's verdict on the log of a container that has executed."""
+    status = error.status if isinstance(error, RefusedError) else None
+    if status == _NOT_FOUND:
+        return words.POD_GONE
+    return words.log_gone(attempt.server, error.message) if status == _GONE else words.refused(error.message)
