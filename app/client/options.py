@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,19 +13,25 @@ from app.client.durations import parse_duration
 from app.client.session import ORGANIZATION, workload_id
 
 STATUSES = ("pending", "running", "completed", "failed", "cancelled", "timeout")
+LIMITS = "Limits"
 _HERE = "Connection"
 
 
-def duration(words: str) -> Any:
-    """An option whose value is a span of time; the parameter gets seconds."""
-    return typer.Option(parser=_seconds, metavar="DURATION", help=words, rich_help_panel="Limits")
+def option_of(read: Callable[[str], Any], spelled: str, metavar: str, words: str, panel: str | None) -> Any:
+    """An option whose value `read` makes of the text; its ValueError is a wrong use of the command."""
+
+    def parsed(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return typer.Option(spelled, parser=parsed, metavar=metavar, help=words, rich_help_panel=panel)
 
 
-def _seconds(text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+def duration(spelled: str, words: str) -> Any:
+    """A span of time; the parameter gets seconds."""
+    return option_of(parse_duration, spelled, "DURATION", words, LIMITS)
 
 
 def statuses(text: str) -> list[str]:

@@ -7,20 +7,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 from uuid import uuid4
 
 import typer
 
+from app.client import submit_options as given
 from app.client.attending import detaching, wait_for
 from app.client.environment import variables
 from app.client.flags import SUBMISSION, named_by
-from app.client.options import Organization, Server, TokenFile, duration
+from app.client.options import Organization, Server, TokenFile
 from app.client.session import Session, session
 from app.client.submission import project_id, submission
 from app.client.waiting import EXIT_UNKNOWN, exit_code
-
-Output = Literal["text", "id", "json"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class _Staying:
     """What is done after the submission, and how it is printed."""
 
     waits: bool
-    output: Output
+    output: given.Output
 
     @property
     def failure(self) -> int:
@@ -37,32 +36,29 @@ class _Staying:
 
 
 def submit(  # noqa: PLR0913 — one parameter a flag
-    image: Annotated[str, typer.Argument(metavar="IMAGE", help="The container image.")],
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="ARGS", help="The container's arguments; put -- before them.")
-    ] = None,
+    image: given.Image,
+    words: given.Words = None,
     *,
-    gpus: Annotated[int | None, typer.Option("--gpus", "-g", help="GPUs, all on one server. 1 unless given.")] = None,
-    timeout: Annotated[int | None, duration("Run limit. 1h unless given.")] = None,
-    env: Annotated[
-        list[str] | None, typer.Option("--env", "-e", help="NAME=value, or NAME for the value it has here.")
-    ] = None,
-    env_file: Annotated[list[str] | None, typer.Option(help="File of such lines; - is standard input.")] = None,
-    name: Annotated[str | None, typer.Option(help="For people. The image's unless given.")] = None,
-    tag: Annotated[str | None, typer.Option(help="The image's tag, if IMAGE has none.")] = None,
-    command: Annotated[
-        bool, typer.Option("--command", help="ARGS are the command, instead of the image's entrypoint.")
-    ] = False,
-    project: Annotated[str | None, typer.Option(help="Slug of the project it counts for.")] = None,
-    cpu: Annotated[str | None, typer.Option(help="As 8 or 500m.")] = None,
-    memory: Annotated[str | None, typer.Option(help="As 64Gi; also its limit.")] = None,
-    start_timeout: Annotated[int | None, duration("Limit of starting, image pull included. 30m unless given.")] = None,
-    queue_timeout: Annotated[int | None, duration("Limit of waiting for a server. None unless given.")] = None,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="The same key and request again is the first workload again.")
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end; exit with the container's code.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How the answer is printed.")] = "text",
+    gpus: given.Gpus = None,
+    cpu: given.Cpu = None,
+    memory: given.Memory = None,
+    shared_memory: given.SharedMemory = None,
+    cuda: given.Cuda = None,
+    mounts: given.Mounts = None,
+    timeout: given.Timeout = None,
+    start_timeout: given.StartTimeout = None,
+    queue_timeout: given.QueueTimeout = None,
+    max_retries: given.MaxRetries = None,
+    env: given.Env = None,
+    env_file: given.EnvFile = None,
+    name: given.Name = None,
+    labels: given.Labels = None,
+    tag: given.Tag = None,
+    command: given.Command = False,
+    project: given.Project = None,
+    idempotency_key: given.IdempotencyKey = None,
+    wait: given.Wait = False,
+    output: given.Printed = "text",
     server: Server = None,
     token_file: TokenFile = None,
     organization: Organization = None,
@@ -82,8 +78,13 @@ def submit(  # noqa: PLR0913 — one parameter a flag
         "timeoutSeconds": timeout,
         "startTimeoutSeconds": start_timeout,
         "queueTimeoutSeconds": queue_timeout,
+        "maxRetries": max_retries,
         "cpu": cpu,
         "memory": memory,
+        "sharedMemory": shared_memory,
+        "cuda": cuda,
+        "mounts": mounts,
+        "labels": labels,
         "envVars": _environment(env_file or [], env or []),
         "idempotencyKey": idempotency_key or f"command-{uuid4()}",
     }

@@ -48,10 +48,14 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("server", it["server"] or ""),
         ("GPUs", f"{it['gpuCount']}: {', '.join(it['gpus']) or 'not known yet'}"),
         ("CPU, memory", f"{it['cpu']}, {_bytes(it['memoryBytes'])}"),
+        ("shared memory", _bytes(it["sharedMemoryBytes"])),
+        ("CUDA", it["cuda"]),
         ("image", it["imageReference"]),
         ("command", shlex.join(it["command"])),
         ("args", shlex.join(it["args"])),
         ("environment", ", ".join(variable["name"] for variable in it["envVars"])),
+        ("mounts", ", ".join(_mount(mount) for mount in it["mounts"])),
+        ("labels", ", ".join(f"{label['key']}={label['value']}" for label in it["labels"])),
         ("limits", _limits(it)),
         ("project", f"{project['slug']} ({project['name']})" if project else ""),
         ("job", it["jobName"]),
@@ -98,11 +102,17 @@ def _limits(it: Workload) -> str:
     queue = it["queueTimeoutSeconds"]
     waiting = "none" if queue is None else format_duration(queue)
     run, start = format_duration(it["timeoutSeconds"]), format_duration(it["startTimeoutSeconds"])
-    return f"run {run}, start {start}, waiting {waiting}"
+    return f"run {run}, start {start}, waiting {waiting}, {it['maxRetries']} retries"
 
 
-def _bytes(size: int) -> str:
+def _mount(it: Mapping[str, Any]) -> str:
+    return f"{it['name']}:{it['path']}" + (":ro" if it["readOnly"] else "")
+
+
+def _bytes(size: int | None) -> str:
     """In the largest binary unit that stays whole, as the cluster spells it."""
+    if size is None:
+        return ""
     unit = ""
     for larger in _UNITS:
         if not size or size % _UNIT:

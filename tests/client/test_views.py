@@ -38,6 +38,11 @@ def workload(**changed: Any) -> dict[str, Any]:
         "timeoutSeconds": 3600,
         "startTimeoutSeconds": 1800,
         "queueTimeoutSeconds": None,
+        "maxRetries": 2,
+        "cuda": None,
+        "labels": [],
+        "mounts": [],
+        "sharedMemoryBytes": None,
         "server": None,
         "gpus": [],
         "project": None,
@@ -100,9 +105,19 @@ def test_details_name_variables_without_their_values():
     assert facts["args"] == "sh -c 'echo hi'"
     assert facts["GPUs"] == "8: not known yet"
     assert facts["CPU, memory"] == "4, 16Gi"
-    assert facts["limits"] == "run 1h, start 30m, waiting none"
+    assert facts["limits"] == "run 1h, start 30m, waiting none, 2 retries"
     assert facts["submitted"] == "2026-11-30 11:56:48 UTC, 3m12s ago by owner@example.org"
     assert {"server", "exit code", "started", "ended", "ran", "project", "command"}.isdisjoint(facts)
+
+
+def test_details_of_what_was_asked_for():
+    mounts = [{"name": "data", "path": "/data", "readOnly": True}, {"name": "out", "path": "/out", "readOnly": False}]
+    labels = [{"key": "team", "value": "a"}, {"key": "empty", "value": ""}]
+    asked = workload(cuda="12.4", sharedMemoryBytes=8 * 2**30, mounts=mounts, labels=labels)
+    facts = dict(views.details(asked, NOW))
+    assert facts["mounts"] == "data:/data:ro, out:/out"
+    assert facts["labels"] == "team=a, empty="
+    assert (facts["CUDA"], facts["shared memory"]) == ("12.4", "8Gi")
 
 
 def test_details_of_an_end():

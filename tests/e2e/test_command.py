@@ -34,6 +34,7 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
     flags = [
         *("--gpus", "2", "--timeout", "1h30m", "--start-timeout", "10m", "--queue-timeout", "60", "--name", "train"),
         *("--project", "vision", "--cpu", "500m", "--memory", "2Gi", "--tag", "latest", "--idempotency-key", "flags"),
+        *("--max-retries", "1", "--shared-memory", "1Gi", "--cuda", "12.2", "--label", "team=a", "--label", "b="),
         *("--env-file", str(tmp_path / "env"), "--env", "A=b=c $HOME", "-e", "INHERITED", "--", "-x", "echo hi"),
     ]
     first = await run(shared_product, "submit", SIMULATED, "-o", "id", *flags, INHERITED="here")
@@ -50,6 +51,10 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
         "name": "train",
         "cpu": "500m",
         "memoryBytes": 2 * 2**30,
+        "sharedMemoryBytes": 2**30,
+        "maxRetries": 1,
+        "cuda": "12.2",
+        "labels": [{"key": "team", "value": "a"}, {"key": "b", "value": ""}],
         "command": [],
         "args": ["-x", "echo hi"],
     }
@@ -169,6 +174,8 @@ async def test_refusals_speak_of_flags(shared_product: Product):
     assert says(
         done, 1, "gpuyard: --tag: the image already", "gpuyard: --gpus: must be between", "gpuyard: --env: CUDA"
     )
+    mount = await run(shared_product, "submit", SIMULATED, "--mount", "nowhere:/data:ro")
+    assert says(mount, 1, "gpuyard: --mount: ", "nowhere")
     assert says(await run(shared_product, "submit", " "), 1, "gpuyard: IMAGE: an image is required")
     waited = await run(shared_product, "submit", SIMULATED, "--gpus", "100", "--wait")
     assert says(waited, 125, "gpuyard: --gpus: ")
@@ -197,6 +204,7 @@ async def test_who_and_where_must_be_right(shared_product: Product):
         ["submit", SIMULATED, "--env", "NOT_SET_ANYWHERE"],
         ["submit", SIMULATED, "--env-file", "no-such-file"],
         ["submit", SIMULATED, "--command"],
+        ["submit", SIMULATED, "--mount", "data"],
     ],
 )
 async def test_wrong_use_is_told_apart(shared_product: Product, words: list[str]):

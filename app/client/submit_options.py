@@ -1,0 +1,51 @@
+"""The options of `gpuyard submit`: how each is spelled, read and explained. None stands for not given."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from app.client.options import LIMITS, duration, option_of
+from app.client.pairs import label, mount
+
+_NEEDS = "What it needs"
+
+Image = Annotated[str, typer.Argument(metavar="IMAGE", help="The container image.")]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="ARGS", help="The container's arguments; put -- before them.")
+]
+Gpus = Annotated[
+    int | None, typer.Option("--gpus", "-g", help="GPUs, all on one server. 1 unless given.", rich_help_panel=_NEEDS)
+]
+Cpu = Annotated[str | None, typer.Option(help="As 8 or 500m.", rich_help_panel=_NEEDS)]
+Memory = Annotated[str | None, typer.Option(help="As 64Gi; also its limit.", rich_help_panel=_NEEDS)]
+SharedMemory = Annotated[
+    str | None, typer.Option(help="Size of /dev/shm, as 8Gi; part of the memory.", rich_help_panel=_NEEDS)
+]
+Cuda = Annotated[
+    str | None, typer.Option(help="CUDA version, as 12.4. What the image says unless given.", rich_help_panel=_NEEDS)
+]
+Mounts = Annotated[
+    list[Any] | None, option_of(mount, "--mount", "NAME:PATH[:ro]", "Volume and where to mount it.", _NEEDS)
+]
+Timeout = Annotated[int | None, duration("--timeout", "Run limit. 1h unless given.")]
+StartTimeout = Annotated[
+    int | None, duration("--start-timeout", "Limit of starting, image pull included. 30m unless given.")
+]
+QueueTimeout = Annotated[int | None, duration("--queue-timeout", "Limit of waiting for a server. None unless given.")]
+MaxRetries = Annotated[
+    int | None,
+    typer.Option(help="How often it may run again after a server failed it. 0 unless given.", rich_help_panel=LIMITS),
+]
+Env = Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=value, or NAME for the value it has here.")]
+EnvFile = Annotated[list[str] | None, typer.Option(help="File of such lines; - is standard input.")]
+Name = Annotated[str | None, typer.Option(help="For people. The image's unless given.")]
+Labels = Annotated[list[Any] | None, option_of(label, "--label", "KEY=VALUE", "For finding its Job and pod.", None)]
+Tag = Annotated[str | None, typer.Option(help="The image's tag, if IMAGE has none.")]
+Command = Annotated[bool, typer.Option("--command", help="ARGS are the command, instead of the image's entrypoint.")]
+Project = Annotated[str | None, typer.Option(help="Slug of the project it counts for.")]
+IdempotencyKey = Annotated[str | None, typer.Option(help="The same key and request is the first workload again.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for the end; exit with the container's code.")]
+Output = Literal["text", "id", "json"]
+Printed = Annotated[Output, typer.Option("--output", "-o", help="How the answer is printed.")]
