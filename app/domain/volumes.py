@@ -92,9 +92,9 @@ def _path_problem(path: str) -> str:
 
 def check_known(mounts: Sequence[Mount], volumes: Collection[str], slug: str) -> None:
     """Raise InvalidInputError for mounts of volumes that the organization does not have."""
-    known = f"it has {', '.join(sorted(volumes))}" if volumes else "it has none; an operator can create one"
+    known = f"there are {', '.join(sorted(volumes))}" if volumes else "there are none; an operator can create one"
     problems = tuple(
-        Problem(f"mounts[{i}].name", f"{slug} has no volume {mount.name[:80]!r}; {known}")
+        Problem(f"mounts[{i}].name", f"there is no volume {mount.name[:80]!r} in {slug}; {known}")
         for i, mount in enumerate(mounts)
         if mount.name not in volumes
     )

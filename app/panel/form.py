@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from app.domain.environment import parse_environment
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.image import resolve_image
+from app.domain.labels import parse_labels
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.shell_words import split_words
@@ -23,7 +24,9 @@ from app.domain.submission import (
     Draft,
     check_submission,
 )
+from app.domain.volumes import Volume
 from app.panel import urls
+from app.panel.mount_rows import MOUNT_FIELDS, MountRow, VolumeChoice, mount_rows, read_mounts, volume_choices
 
 T = TypeVar("T")
 
@@ -42,8 +45,13 @@ FIELDS = {
     "memory": "",
     "startTimeoutSeconds": str(DEFAULT_START_TIMEOUT_SECONDS),
     "queueTimeoutSeconds": "",
+    "maxRetries": "0",
+    "sharedMemory": "",
+    "cuda": "",
+    "labels": "",
+    "mounts": "",  # what is wrong with the rows below it is said here
 }
-MORE = ("name", "command", "args", "cpu", "memory", "startTimeoutSeconds", "queueTimeoutSeconds")
+ALWAYS_SHOWN = frozenset({"image", "tag", "gpuCount", "timeoutSeconds", "envVars", "projectId"})
 _ELSEWHERE = "form"
 _MOST_DIGITS = 10
 
@@ -88,6 +96,9 @@ class FormView:
     most_gpus: int
     cpu_per_gpu: str
     memory_per_gpu: str
+    shared_memory_per_gpu: str
+    volumes: tuple[VolumeChoice, ...]
+    mount_rows: tuple[MountRow, ...]
     request_key: str
     action: str
     reference_url: str
@@ -104,6 +115,7 @@ class Surroundings:
     projects: tuple[Project, ...]
     largest_server: tuple[str, int]
     defaults: Defaults
+    volumes: tuple[Volume, ...] = ()
 
 
 def form_view(
@@ -114,7 +126,7 @@ def form_view(
     problem: str = "",
     accepted: AcceptedView | None = None,
 ) -> FormView:
-    fields = _fields(typed, problems)
+    fields, rows = _fields(typed, problems), mount_rows(typed)
     return FormView(
         fields=fields,
         projects=tuple((str(project.id), project.name) for project in around.projects),
@@ -123,13 +135,22 @@ def form_view(
         most_gpus=around.largest_server[1],
         cpu_per_gpu=format_cpu(around.defaults.cpu_millis_per_gpu),
         memory_per_gpu=format_memory(around.defaults.memory_bytes_per_gpu),
+        shared_memory_per_gpu=format_memory(around.defaults.shared_memory_bytes_per_gpu),
+        volumes=volume_choices(around.volumes),
+        mount_rows=rows,
         request_key=str(uuid4()),
         action=urls.workloads(around.slug),
         reference_url=urls.reference(around.slug),
         problem=problem or fields[_ELSEWHERE].problem,
-        is_more_open=any(fields[name].problem or typed[name] != FIELDS[name] for name in MORE),
+        is_more_open=any(_is_touched(field) for field in fields.values()) or not all(row.is_empty for row in rows),
         accepted=accepted,
     )
+
+
+def _is_touched(field: FieldView) -> bool:
+    """True for a folded field that has something to show."""
+    is_folded = field.name in FIELDS and field.name not in ALWAYS_SHOWN
+    return is_folded and bool(field.problem or field.value != FIELDS[field.name])
 
 
 def _fields(typed: Mapping[str, str], problems: Iterable[Problem]) -> dict[str, FieldView]:
@@ -154,7 +175,8 @@ def reference_view(image: str, tag: str) -> ReferenceView:
 
 def typed_values(form: Mapping[str, object]) -> dict[str, str]:
     """What was typed, by field; what the form lacks is as in an untouched one. Browsers end lines with CR LF."""
-    return {name: str(form.get(name, default)).replace("\r\n", "\n") for name, default in FIELDS.items()}
+    untouched = {**FIELDS, **dict.fromkeys(MOUNT_FIELDS, "")}
+    return {name: str(form.get(name, default)).replace("\r\n", "\n") for name, default in untouched.items()}
 
 
 def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Defaults) -> Draft:
@@ -174,6 +196,11 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         memory=typed["memory"].strip() or None,
         start_timeout_seconds=_number(problems, typed, "startTimeoutSeconds"),
         queue_timeout_seconds=_number(problems, typed, "queueTimeoutSeconds"),
+        max_retries=_number(problems, typed, "maxRetries") or 0,
+        labels=_read(problems, "labels", lambda: parse_labels(typed["labels"])) or (),
+        mounts=_read(problems, "mounts", lambda: read_mounts(typed)) or (),
+        shared_memory=typed["sharedMemory"].strip() or None,
+        cuda=typed["cuda"],
         idempotency_key=idempotency_key or None,
     )
     if problems:

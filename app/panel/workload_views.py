@@ -13,6 +13,7 @@ from uuid import UUID
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.states import Phase, Status
+from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, Workload
 from app.panel import urls, wording
 
@@ -201,8 +202,15 @@ def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:
         "Command": shlex.join(spec.command),
         "Arguments": shlex.join(spec.args),
         "Retries allowed": str(spec.max_retries or ""),
+        "Shared memory": "" if spec.shared_memory_bytes is None else format_memory(spec.shared_memory_bytes),
+        "Mounts": ", ".join(_mount_words(mount) for mount in spec.mounts),
+        "Labels": " ".join(f"{key}={value}" for key, value in spec.labels),
     }
     return tuple((name, value) for name, value in given.items() if value)
+
+
+def _mount_words(mount: Mount) -> str:
+    return f"{mount.name} at {mount.path}{' (read-only)' if mount.read_only else ''}"
 
 
 def _attempt_view(attempt: Attempt) -> AttemptView:

@@ -31,7 +31,7 @@ from app.panel.htmx import Htmx
 from app.panel.listing import Listing
 from app.panel.rendering import html
 from app.panel.workload_views import row_view
-from app.store import people, reads
+from app.store import people, reads, volumes
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class WorkloadsPages:
 
     async def _around(self, manager: Manager) -> Surroundings:
         projects = tuple(await people.projects_of(manager.organization.id))
-        return Surroundings(manager.slug, projects, manager.largest_server, self.desk.commands.defaults)
+        named = tuple(await volumes.volumes_of(manager.organization.id))
+        return Surroundings(manager.slug, projects, manager.largest_server, self.desk.commands.defaults, named)
 
 
 async def _accepted_before(manager: Manager, text: str) -> AcceptedView | None:

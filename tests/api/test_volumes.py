@@ -34,7 +34,7 @@ async def test_a_mount_of_a_volume_that_there_is_not_is_refused_and_writes_nothi
     [problem] = refusal["fields"]
     assert problem == {
         "field": "mounts[1].name",
-        "message": "acme has no volume 'theirs'; it has data, models, shared",
+        "message": "there is no volume 'theirs' in acme; there are data, models, shared",
     }
     assert "secret" not in json.dumps(refusal)
     assert await written() == {"workloads": 0, "attempts": 0, "events": 0, "audit": 1}
@@ -44,4 +44,4 @@ async def test_a_mount_of_a_volume_that_there_is_not_is_refused_and_writes_nothi
 async def test_a_volume_of_another_organization_is_not_there(api: Api):
     refusal = await api.refuse_submit(who="stranger", organization="other", mounts=[{"name": "data", "path": "/data"}])
     assert [problem["field"] for problem in refusal["fields"]] == ["mounts[0].name"]
-    assert "other has no volume 'data'; it has none" in refusal["fields"][0]["message"]
+    assert "there is no volume 'data' in other; there are none" in refusal["fields"][0]["message"]

@@ -61,8 +61,11 @@ def test_an_unknown_name_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidInputError) as caught:
         check_known([Mount("data", "/a"), Mount("Data", "/b")], ["models", "data"], "acme")
     [problem] = caught.value.problems
-    assert (problem.field, problem.message) == ("mounts[1].name", "acme has no volume 'Data'; it has data, models")
-    with pytest.raises(InvalidInputError, match="acme has no volume 'x'; it has none"):
+    assert (problem.field, problem.message) == (
+        "mounts[1].name",
+        "there is no volume 'Data' in acme; there are data, models",
+    )
+    with pytest.raises(InvalidInputError, match="there is no volume 'x' in acme; there are none"):
         check_known([Mount("x", "/a")], [], "acme")
 
 

@@ -15,6 +15,7 @@ from app.domain.errors import Problem
 from app.domain.people import Project
 from app.domain.states import Phase, Reason, Status
 from app.domain.submission import Defaults
+from app.domain.volumes import Volume, VolumeKind
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.panel import contexts
 from app.panel.contexts import Choice, Context, ErrorPage, Frame, LogView, Place
@@ -30,6 +31,10 @@ PROJECT = Project(UUID(int=1), ORGANIZATION_ID, "vision", "Vision")
 PLACES = (Place("acme", "Acme", "owner", manages=True), Place("other", "Other", "viewer", manages=False))
 FRAMES = (Frame("Title"), Frame("Title", "a@b.c", "token", PLACES, PLACES[0], "workloads"), Frame("T", "a@b.c", "t"))
 INSIDE = FRAMES[1]
+VOLUMES = (
+    Volume(ORGANIZATION_ID, "data", VolumeKind.PVC, "c"),
+    Volume(ORGANIZATION_ID, "m", VolumeKind.NFS, "s:/", True),
+)
 AROUND = Surroundings("acme", (PROJECT,), ("gpu-1", 8), Defaults())
 
 
@@ -67,6 +72,7 @@ FORMS = [
     form_view(AROUND, accepted=replace(ACCEPTED, is_new=False)),
     form_view(AROUND, dict.fromkeys(FIELDS, "typed"), PROBLEMS, problem="all of it"),
     form_view(AROUND, {**FIELDS, "image": "busybox", "projectId": str(PROJECT.id)}),
+    form_view(replace(AROUND, volumes=VOLUMES), {**FIELDS, "mounts.1.name": "data", "mounts.1.readOnly": "yes"}),
 ]
 CHOICES = (Choice("Attempt 1", "/1#log", is_chosen=True), Choice("Attempt 2", "/2#log", is_chosen=False))
 LOGS = [
