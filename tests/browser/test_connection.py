@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.conftest import Meet
 from tests.browser.relay import relayed
@@ -35,6 +36,20 @@ def mortal(tmp_path: Path) -> Iterator[Product]:
 async def must_be_live(page: Page) -> None:
     await expect(page.locator("#live-state")).to_have_text("live")
     await expect(page.locator("#live-state")).not_to_have_class(re.compile("stale"))
+
+
+async def test_a_late_script_does_not_keep_the_page_from_being_live(meet: Meet, product: Product):
+    """On a slow line an extension arrives after htmx itself, which would begin without it."""
+    person = await meet()
+    await person.sign_in("owner")
+
+    async def late(route: Route) -> None:
+        await asyncio.sleep(1)
+        await route.continue_()
+
+    await person.page.route(re.compile(r"hx-sse"), late)
+    await person.open_list()
+    await must_be_live(person.page)
 
 
 async def test_the_list_catches_up_after_the_product_was_killed(meet: Meet, mortal: Product):
