@@ -6,8 +6,10 @@ page) is not repeated to anybody.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -17,7 +19,7 @@ from app.cluster.port import ClusterError, ConflictError, GoneError, RefusedErro
 from app.domain.wording import clip
 
 MAX_MESSAGE = 500
-MAX_RETRY_AFTER = 300.0
+MAX_RETRY_AFTER = 60.0  # the API server asks for 32 s at most; a proxy's day must not blind us for one
 
 _UNAUTHORIZED, _NOT_FOUND, _TIMEOUT, _CONFLICT, _GONE, _TOO_MANY, _SERVER = 401, 404, 408, 409, 410, 429, 500
 _BAD_GATEWAYS = frozenset({301, 302, 303, 307, 308})
@@ -39,12 +41,12 @@ def error_of(code: int, body: object, headers: Mapping[str, str]) -> ClusterErro
     return RefusedError(code, reason, message)
 
 
-def decoded(body: bytes) -> Any:
-    """The JSON of a successful answer."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise UnavailableError("the cluster's API answered with something that isn't JSON") from None
+def decoded(body: bytes) -> dict[str, Any]:
+    """The JSON object of a successful answer; the API's own answers are nothing else."""
+    found = decoded_or_none(body)
+    if isinstance(found, dict):
+        return found
+    raise UnavailableError("the cluster's API answered with something that isn't a JSON object")
 
 
 def decoded_or_none(body: bytes) -> Any:
@@ -71,11 +73,19 @@ def _worded(code: int, reason: str, message: str) -> str:
 
 
 def _retry_after(status: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
-    """Seconds from the header, else from the Status. The HTTP date form isn't used by Kubernetes."""
+    """Seconds from the header, else from the Status. A proxy may give a date, which its own `Date` is taken from."""
     details = status.get("details")
     given = headers.get("Retry-After") or (details.get("retryAfterSeconds") if isinstance(details, dict) else None)
     try:
         seconds = float(str(given))
     except ValueError:
-        return None
-    return min(seconds, MAX_RETRY_AFTER) if seconds >= 0 else None
+        seconds = _seconds_between(headers.get("Date", ""), str(given))
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER) if not math.isnan(seconds) else None
+
+
+def _seconds_between(now: str, then: str) -> float:
+    """By the server's clock, since ours may differ; not a number where either is no HTTP date."""
+    try:
+        return (parsedate_to_datetime(then) - parsedate_to_datetime(now)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return math.nan

@@ -27,6 +27,6 @@ class ClusterClock:
         try:
             there = parsedate_to_datetime(date) + timedelta(seconds=0.5)
             ahead = there - (asked + (answered - asked) / 2)
-        except (ValueError, TypeError):  # no date, or one without a zone
+        except (ValueError, TypeError, OverflowError):  # no date, or one without a zone
             return
         self.ahead = ahead if abs(ahead) > _NOISE else timedelta(0)

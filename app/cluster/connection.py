@@ -1,112 +1,159 @@
-"""How the cluster is reached: from a kubeconfig file, or as a pod with the cluster's own service account.
+"""One client for everybody, kept in step with the credentials: what `transport` sends with.
 
-Used by `transport`. The client library loads credentials once; here they are loaded anew after the cluster refused
-them, which covers expired plugin tokens, rotated token files and an edited kubeconfig alike. Left out: the merging of
-several kubeconfig files.
+The client library loads credentials once. Here they are loaded anew when a file they came from has changed, before they
+expire, and after the cluster refused them or its certificate wasn't accepted. A new token goes over open connections; a
+new address or authority gets new ones, and those of before are closed a little later.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
+import math
+import socket
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
 
+import aiohttp
 import structlog
-import yaml
-from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.config import load_incluster_config, load_kube_config
-from kubernetes.aio.config.config_exception import ConfigException
+from kubernetes.aio.client import ApiClient
+from kubernetes.aio.client.rest import RESTClientObject
 
+from app.cluster.credentials import Access, ConnectionSettings, load
 from app.cluster.port import UnavailableError
+
+__all__ = ["Connection", "ConnectionSettings"]
 
 log = structlog.get_logger(__name__)
 
 RENEWAL_SECONDS = 30.0  # credentials that are simply wrong shall not be loaded with every call
+LOOK_SECONDS = 5.0  # between two looks at the files
+EXPIRY_SECONDS = 60.0  # before which a credential is renewed
+RETIRE_SECONDS = 60.0  # for what was begun on a client that has a successor
 USER_AGENT = "gpuyard"
 
-
-@dataclass(frozen=True)
-class ConnectionSettings:
-    """`kubeconfig` None means: inside the cluster. `context` empty means the file's current one."""
-
-    kubeconfig: Path | None = None
-    context: str = ""
+_KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 30_000))
 
 
 class Connection:
-    """One client for everybody, made at first use and replaced when its credentials are no longer accepted."""
-
-    def __init__(self, settings: ConnectionSettings, renewal_seconds: float = RENEWAL_SECONDS) -> None:
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        renewal_seconds: float = RENEWAL_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._settings = settings
         self._renewal_seconds = renewal_seconds
+        self._look_seconds = look_seconds
+        self._clock = clock
         self._lock = asyncio.Lock()
         self._api: ApiClient | None = None
-        self._is_stale = False
-        self._opened_at = 0.0
+        self._access: Access | None = None
+        self._failure: UnavailableError | None = None
+        self._is_refused = False
+        self._loaded_at = self._looked_at = -math.inf
+        self._retiring: set[asyncio.Task[None]] = set()
 
     async def api(self) -> ApiClient:
+        """Raises UnavailableError where there is no way to the cluster."""
         async with self._lock:
-            if self._api is None or self._is_stale:
-                self._api = await self._open()
+            if self._must_load():
+                await self._load()
+            if self._api is None or (self._is_refused and self._failure):
+                raise self._failure or UnavailableError("no way to the cluster")
             return self._api
 
     def distrust(self) -> None:
-        """The cluster did not accept our credentials: load them again before the next call."""
-        if time.monotonic() - self._opened_at > self._renewal_seconds:
-            self._is_stale = True
+        """The cluster did not accept our credentials, or we not its certificate: load them before the next call."""
+        if self._failure or self._clock() - self._loaded_at > self._renewal_seconds:
+            self._is_refused = True
 
     async def close(self) -> None:
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
         if self._api is not None:
-            await self._api.close()  # type: ignore[no-untyped-call]
+            await _close(self._api)
             self._api = None
 
-    async def _open(self) -> ApiClient:
-        configuration = await load(self._settings)
-        await self.close()  # of an older client: its watches end, and begin anew with the new one
-        api = ApiClient(configuration)
-        api.user_agent = USER_AGENT
-        self._is_stale, self._opened_at = False, time.monotonic()
-        log.info("cluster.connected", host=configuration.host)
-        return api
+    def _must_load(self) -> bool:
+        """A failure is remembered for a while: a plugin that fails shall not be run with every call."""
+        now, access = self._clock(), self._access
+        waited = now - self._loaded_at
+        if self._failure or access is None:
+            return waited >= self._look_seconds
+        if self._is_refused:
+            return True
+        if access.expires_at is not None and _seconds_until(access.expires_at) < EXPIRY_SECONDS:
+            return waited > self._renewal_seconds
+        if now - self._looked_at < self._look_seconds:
+            return False
+        self._looked_at = now
+        return access.has_changed
 
-
-async def load(settings: ConnectionSettings) -> Configuration:
-    """The client's settings. UnavailableError when there are none to be had, as they may appear later."""
-    configuration = Configuration()
-    try:
-        if settings.kubeconfig is None:
-            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+    async def _load(self) -> None:
+        try:
+            access = await load(self._settings)
+        except UnavailableError as error:
+            if self._failure is None:
+                log.warning("cluster.credentials.failed", error=error.message)
+            self._failure = error  # what is at hand may be good for a while yet
+            return
+        finally:
+            self._loaded_at = self._looked_at = self._clock()
+        self._failure, self._is_refused = None, False
+        if self._api is not None and self._access is not None and self._access.identity == access.identity:
+            self._api.configuration.api_key = access.tokens
         else:
-            await _load_file(settings.kubeconfig, settings.context or None, configuration)
-    except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        source = settings.kubeconfig or "the cluster's service account"
-        raise UnavailableError(f"no way to the cluster from {source}: {error}") from error
-    if _is_loopback(configuration.host):
-        # As Go's clients do; the library would ask the environment's proxy even for this machine.
-        configuration.client_session_kwargs = {"trust_env": False}
-    return configuration
+            self._replace(access)
+        self._access = access
+
+    def _replace(self, access: Access) -> None:
+        if self._api is not None:
+            self._retire(self._api)
+        try:
+            api = ApiClient(access.configuration)
+            api.rest_client = _Rest(access.configuration)
+        except (OSError, ValueError) as error:  # an authority or certificate that TLS can't read
+            self._failure = UnavailableError(f"the cluster's certificates can't be used: {error}")
+            self._api = None
+            return
+        api.user_agent = USER_AGENT
+        self._api = api
+        log.info("cluster.connected", host=access.configuration.host)
+
+    def _retire(self, api: ApiClient) -> None:
+        async def close_later() -> None:
+            try:
+                await asyncio.sleep(RETIRE_SECONDS)
+            finally:
+                await _close(api)
+
+        self._retiring.add(task := asyncio.create_task(close_later()))
+        task.add_done_callback(self._retiring.discard)
 
 
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+class _Rest(RESTClientObject):
+    """Notices within half a minute when the way to the cluster is gone without a word."""
+
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=_socket)
 
 
-async def _load_file(path: Path, context: str | None, configuration: Configuration) -> None:
-    await asyncio.to_thread(path.read_bytes)  # the library would only warn of a file that isn't there
-    try:
-        loader = await load_kube_config(  # type: ignore[no-untyped-call]
-            str(path), context, configuration, persist_config=False
-        )
-    except (TypeError, KeyError, AttributeError) as error:  # the library reads on in whatever the YAML was
-        raise ConfigException(f"it isn't a kubeconfig ({error})") from error
-    user = loader.current_context["context"].get("user")
-    # The library only logs a credential plugin that fails, and would go on as nobody.
-    if user and not configuration.api_key and not configuration.cert_file:
-        raise ConfigException(f"user {user!r} has no usable credentials (a failing plugin says why in the log)")
+def _socket(address: tuple[Any, ...]) -> socket.socket:
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):  # Linux has them all
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
+
+
+async def _close(api: ApiClient) -> None:
+    await api.close()  # type: ignore[no-untyped-call]
+
+
+def _seconds_until(moment: datetime) -> float:
+    return (moment - datetime.now(UTC)).total_seconds()

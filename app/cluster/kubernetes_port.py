@@ -17,6 +17,7 @@ import stamina
 
 from app.clock import Clock
 from app.cluster import labels
+from app.cluster.brake import HeldBackError
 from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
 from app.cluster.log_answer import only_a_log
@@ -26,6 +27,7 @@ from app.cluster.permissions import missing_permissions
 from app.cluster.port import (
     ClusterPort,
     ConflictError,
+    GoneError,
     JobSpec,
     Kind,
     Listing,
@@ -36,20 +38,29 @@ from app.cluster.port import (
     WatchEvent,
 )
 from app.cluster.projection import choose_pod
-from app.cluster.transport import STRATEGIC_MERGE, Request, Transport, limits
+from app.cluster.transport import (
+    READ_SECONDS,
+    STRATEGIC_MERGE,
+    WRITE_SECONDS,
+    Request,
+    SilenceError,
+    TooLongError,
+    Transport,
+    limits,
+)
 from app.cluster.watch_events import read_event
 from app.domain.observed import ObservedJob, ObservedPod
 
 LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
 FOLLOW_SECONDS = 3600.0
-LIST_SECONDS = 60.0
+LARGEST_PAGE = 8000
 _NOT_FOUND, _INVALID = 404, 422
 
 
 @dataclass(frozen=True)
 class PortSettings:
-    """`watch_seconds`: after which the server ends a watch; `quiet_seconds`: how long one may say nothing, bookmarks
-    come every minute.
+    """`watch_seconds`: after which the server ends a watch. `quiet_seconds`: how long one may say nothing, bookmarks
+    come every minute. `follow_quiet_seconds`: the same of a log. The others are for a whole page, answer, or change.
     """
 
     namespace: str
@@ -58,10 +69,14 @@ class PortSettings:
     page_size: int = 500
     watch_seconds: int = 240
     quiet_seconds: float = 90.0
+    follow_quiet_seconds: float = 120.0
+    list_seconds: float = 60.0
+    read_seconds: float = READ_SECONDS
+    write_seconds: float = WRITE_SECONDS
 
 
 def _when_to_repeat(error: Exception) -> bool | float:
-    if not isinstance(error, UnavailableError):
+    if not isinstance(error, UnavailableError) or isinstance(error, HeldBackError | TooLongError):
         return False
     if error.retry_after is None:
         return True
@@ -77,6 +92,7 @@ class KubernetesPort(ClusterPort):
         self.clock = transport.cluster_clock
         self._settings = settings
         self._observer = settings.observer
+        self._page_sizes: dict[Kind, int] = {}
         self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
         self._pods = f"/api/v1/namespaces/{settings.namespace}/pods"
 
@@ -117,27 +133,45 @@ class KubernetesPort(ClusterPort):
         query |= {"tailLines": part.tail_lines} if part.tail_lines is not None else {}
         query |= {"sinceTime": _rfc3339(part.since)} if part.since else {}
         query |= {"follow": "true"} if part.follow else {}
-        within = limits(FOLLOW_SECONDS if part.follow else LIST_SECONDS)
+        settings = self._settings
+        quiet = settings.follow_quiet_seconds if part.follow else None
+        within = limits(FOLLOW_SECONDS if part.follow else settings.list_seconds, quiet)
         request = Request("GET", f"{self._pod_path(pod)}/log", query, limits=within)
-        stream = self._transport.stream(request, quiet_is_end=part.follow)
+        stream = self._transport.stream(request)
         async with aclosing(stream) as answer, aclosing(only_a_log(answer)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def list_all(self, kind: Kind) -> Listing:
         path, query = self._collection(kind)
-        query |= {"limit": self._settings.page_size}
         items: list[Observed] = []
         skipped = 0
+        position = ""
         while True:
-            page = await _repeat(self._transport.call, Request("GET", path, query, limits=limits(LIST_SECONDS)))
-            raws, metadata = page.get("items") or [], page.get("metadata") or {}
+            page = await self._page(kind, path, query | ({"continue": position} if position else {}))
+            raws, metadata = _items(page), _metadata(page)
             understood = [item for raw in raws if (item := self._observer.observe(kind, raw))]
             items += understood
             skipped += len(raws) - len(understood)
-            if not (position := metadata.get("continue")):
+            position = metadata.get("continue") or ""
+            if not position:
                 return Listing(tuple(items), _resource_version(metadata), skipped)
-            query |= {"continue": position}
+
+    async def _page(self, kind: Kind, path: str, query: dict[str, str | int]) -> dict[str, Any]:
+        """One page; of another size from now on where this one takes too much memory, or all of them too long."""
+        size = self._page_sizes.get(kind, self._settings.page_size)
+        within = limits(self._settings.list_seconds)
+        request = Request("GET", path, query | {"limit": size}, limits=within, is_braked=False)
+        try:
+            return await _repeat(self._transport.call, request)
+        except TooLongError:
+            if size == 1:
+                raise
+            self._page_sizes[kind] = max(1, size // 4)
+            return await self._page(kind, path, query)
+        except GoneError:  # the first page's moment is over before the last page was read: fewer, larger ones
+            self._page_sizes[kind] = max(size, min(LARGEST_PAGE, size * 2))
+            raise
 
     async def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
         path, query = self._collection(kind)
@@ -146,10 +180,14 @@ class KubernetesPort(ClusterPort):
         query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
         query |= {"resourceVersion": resource_version}
         request = Request("GET", path, query, limits=limits(seconds + 30, self._settings.quiet_seconds))
-        stream = self._transport.stream(request, quiet_is_end=True)
-        async with aclosing(stream) as chunks, aclosing(split_lines(chunks)) as lines:
-            async for line in lines:
-                yield read_event(line, kind, self._observer)
+        try:
+            stream = self._transport.stream(request)
+            async with aclosing(stream) as chunks, aclosing(split_lines(chunks)) as lines:
+                async for line in lines:
+                    yield read_event(line, kind, self._observer)
+        except SilenceError as error:
+            # Gone without a word, or the position is one that the server has not reached (its store was set back).
+            raise GoneError(f"{error.message}, not even a bookmark") from error
 
     async def create_namespace(self) -> None:
         """Make the namespace of our Jobs unless it is there: a set-up step, beyond what the service itself needs."""
@@ -198,7 +236,7 @@ class KubernetesPort(ClusterPort):
     async def _pods_of(self, job_name: str) -> list[ObservedPod]:
         selector = f"{labels.OURS},{labels.JOB_NAME}={job_name}"
         answer = await self._transport.call(Request("GET", self._pods, {"labelSelector": selector}))
-        raws = answer.get("items") or []
+        raws = _items(answer)
         pods = [pod for raw in raws if (pod := self._observer.pod(raw))]
         if len(pods) < len(raws):  # saying "absent" of what is there would end a workload
             raise UnavailableError("the cluster's API answered with a pod that can't be understood")
@@ -241,6 +279,16 @@ def _absent_is_fine() -> Generator[None, None, None]:
             raise
 
 
+def _items(page: dict[str, Any]) -> list[object]:
+    if isinstance(found := page.get("items") or [], list):
+        return found
+    raise UnavailableError("the cluster's API answered with a list that is none")
+
+
+def _metadata(page: dict[str, Any]) -> dict[str, Any]:
+    return found if isinstance(found := page.get("metadata"), dict) else {}
+
+
 def _resource_version(metadata: dict[str, Any]) -> str:
     if isinstance(found := metadata.get("resourceVersion"), str) and found:
         return found
@@ -253,4 +301,7 @@ def _rfc3339(moment: datetime) -> str:
 
 def open_port(connection: ConnectionSettings, settings: PortSettings, clock: Clock | None = None) -> KubernetesPort:
     """The adapter for one cluster. Nothing is sent, and no file is read, before its first call."""
-    return KubernetesPort(Transport(Connection(connection), clock), settings)
+    transport = Transport(
+        Connection(connection), clock, read_seconds=settings.read_seconds, write_seconds=settings.write_seconds
+    )
+    return KubernetesPort(transport, settings)

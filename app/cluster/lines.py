@@ -11,11 +11,16 @@ MAX_LINE = 16 * 1024 * 1024  # objects end near 1.5 MiB in etcd; anything like t
 
 async def split_lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Whole lines that aren't empty, without their ends. A last line without an end was cut off and is left out."""
-    rest = b""
+    begun: list[bytes] = []  # pieces of a line whose end has not come: joined once, however many there are
+    size = 0
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line.strip():
-                yield line
-        if len(rest) > MAX_LINE:
+        head, *more = chunk.split(b"\n")
+        begun.append(head)
+        size += len(head)
+        if size > MAX_LINE:
             raise GoneError(f"a watch sent a line of more than {MAX_LINE} bytes")
+        if more:
+            for line in (b"".join(begun), *more[:-1]):
+                if line.strip():
+                    yield line
+            begun, size = [more[-1]], len(more[-1])

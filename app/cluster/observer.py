@@ -23,6 +23,7 @@ _PRODUCT = "nvidia.com/gpu.product"
 _GPU_MEMORY = "nvidia.com/gpu.memory"
 _DRIVER = ("nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.{}", ("major", "minor", "rev"))
 _RUNTIME = ("nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime.{}", ("major", "minor"))
+_LONGEST_NUMBER = 18  # digits: what fits everywhere
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 DEFAULT_GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*")
 
@@ -102,7 +103,7 @@ def _object(raw: object) -> Json:
 
 
 def _decimal(value: str) -> int | None:
-    return int(value) if value.isascii() and value.isdecimal() else None
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_NUMBER else None
 
 
 def _version(marks: Json, full: str, part: str, parts: tuple[str, ...]) -> str:

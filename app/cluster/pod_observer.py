@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from app.cluster import labels
-from app.cluster.fields import Json, MalformedError, condition, mapping, moment, needed, objects, text, whole
+from app.cluster.fields import Json, MalformedError, condition, mapping, moment, needed, objects, text, texts, whole
 from app.cluster.requests import pod_requests
 from app.domain.observed import ObservedPod, Terminated
 
 
 def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
+    """A stranger's pod is capacity in use and nothing else: whatever is odd about the rest of it can't hide that."""
     metadata, spec, status = mapping(raw, "metadata"), mapping(raw, "spec"), mapping(raw, "status")
+    ours = _ours(mapping(metadata, "labels"))
     requests = pod_requests(spec)
     return ObservedPod(
         uid=needed(metadata, "uid"),
         name=needed(metadata, "name"),
-        namespace=needed(metadata, "namespace"),
-        **_ours(mapping(metadata, "labels")),
-        node=text(spec, "nodeName"),
-        phase=text(status, "phase"),
-        reason=text(status, "reason"),
-        message=text(status, "message"),
-        disruption=text(condition(status, "DisruptionTarget"), "reason"),
-        scheduling_message=_scheduling_message(status),
-        created_at=moment(metadata, "creationTimestamp"),
-        pod_started_at=moment(status, "startTime"),
-        deletion_requested_at=_deletion_requested_at(metadata),
-        run_limit_seconds=whole(spec, "activeDeadlineSeconds"),
-        is_held=labels.FINALIZER in (metadata.get("finalizers") or ()),
-        gpus=_gpus(status, is_gpu),
+        namespace=sys.intern(needed(metadata, "namespace")),
+        node=sys.intern(text(spec, "nodeName")),
+        phase=sys.intern(text(status, "phase")),
         gpu_requests=tuple(sorted((name, count) for name, count in requests.items() if count and is_gpu(name))),
         cpu_millis=requests.get("cpu", 0),
         memory_bytes=requests.get("memory", 0),
-        **_container(status),
+        **ours,
+        **(_life(metadata, spec, status, is_gpu) if ours["job_name"] else {}),
     )
+
+
+def _life(metadata: Json, spec: Json, status: Json, is_gpu: Callable[[str], bool]) -> dict[str, Any]:
+    return {
+        "reason": text(status, "reason"),
+        "message": text(status, "message"),
+        "disruption": text(condition(status, "DisruptionTarget"), "reason"),
+        "scheduling_message": _scheduling_message(status),
+        "created_at": moment(metadata, "creationTimestamp"),
+        "pod_started_at": moment(status, "startTime"),
+        "deletion_requested_at": _deletion_requested_at(metadata),
+        "run_limit_seconds": whole(spec, "activeDeadlineSeconds"),
+        "is_held": labels.FINALIZER in texts(metadata, "finalizers"),
+        "gpus": _gpus(status, is_gpu),
+        **_container(status),
+    }
 
 
 def _ours(marks: Json) -> dict[str, Any]:
@@ -86,7 +95,11 @@ def _scheduling_message(status: Json) -> str:
 def _deletion_requested_at(metadata: Json) -> datetime | None:
     """The moment of the delete by the cluster's clock: the stamp itself is when the grace time ends."""
     ends = moment(metadata, "deletionTimestamp")
-    return ends and ends - timedelta(seconds=whole(metadata, "deletionGracePeriodSeconds") or 0)
+    grace = whole(metadata, "deletionGracePeriodSeconds") or 0
+    try:
+        return ends and ends - timedelta(seconds=grace)
+    except OverflowError:
+        raise MalformedError(f"a grace time of {grace} s") from None
 
 
 def _gpus(status: Json, is_gpu: Callable[[str], bool]) -> tuple[str, ...]:

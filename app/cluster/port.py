@@ -139,7 +139,11 @@ class WatchEvent:
 
 @dataclass(frozen=True)
 class LogRange:
-    """Which part of a log: the last `tail_lines`, or from `since` on. `follow`: to its end, at most an hour."""
+    """Which part of a log: the last `tail_lines`, or from `since` on.
+
+    `follow`: to its end, at most for an hour. UnavailableError after two minutes without a word: either the container
+    says nothing or the connection is dead, so go on from what came last.
+    """
 
     tail_lines: int | None = None
     since: datetime | None = None

@@ -6,8 +6,9 @@ the same list), and so is its Watch, which neither resumes a dropped connection 
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -18,31 +19,48 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from app.clock import Clock, SystemClock
 from app.cluster.answers import decoded, decoded_or_none, error_of, transport_errors
+from app.cluster.brake import Brakes
 from app.cluster.cluster_clock import ClusterClock
 from app.cluster.connection import Connection
 from app.cluster.port import ClusterError, UnavailableError
 
-CALL_SECONDS = 10.0
+READ_SECONDS = 15.0
+WRITE_SECONDS = 35.0  # an admission webhook may take 30 s
 CONNECT_SECONDS = 5.0
+MAX_ANSWER = 64 * 1024 * 1024  # bytes; as JSON in Python some four times that
+_MAX_ERROR = 64 * 1024
+_CHUNK = 64 * 1024
 _ERRORS_FROM = 300
 _UNAUTHORIZED = 401
 
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 
 
-def limits(seconds: float = CALL_SECONDS, quiet: float | None = None) -> aiohttp.ClientTimeout:
+class TooLongError(UnavailableError):
+    """The answer was not read to its end, as it would take too much memory."""
+
+
+class SilenceError(UnavailableError):
+    """Nothing came for longer than the limits allow, on a connection that nobody closed."""
+
+
+def limits(seconds: float, quiet: float | None = None) -> aiohttp.ClientTimeout:
     """`seconds` for the whole exchange; `quiet` for a pause inside it."""
     return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, sock_read=quiet)
 
 
 @dataclass(frozen=True)
 class Request:
+    """`most_bytes` bounds the answer; `is_braked`: not sent while the API fails all of its kind."""
+
     method: str
     path: str
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: object = None
     content_type: str = "application/json"
-    limits: aiohttp.ClientTimeout = field(default_factory=limits)
+    limits: aiohttp.ClientTimeout | None = None
+    most_bytes: int = MAX_ANSWER
+    is_braked: bool = True
 
     @property
     def url(self) -> str:
@@ -50,28 +68,41 @@ class Request:
 
 
 class Transport:
-    def __init__(self, connection: Connection, clock: Clock | None = None) -> None:
+    """`read_seconds` and `write_seconds` are for requests that name no limits."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock | None = None,
+        brakes: Brakes | None = None,
+        read_seconds: float = READ_SECONDS,
+        write_seconds: float = WRITE_SECONDS,
+    ) -> None:
         self._connection = connection
         self._clock = clock or SystemClock()
         self.cluster_clock = ClusterClock()
+        self._brakes = brakes or Brakes()
+        self._read, self._write = limits(read_seconds), limits(write_seconds)
 
-    async def call(self, request: Request) -> Any:
-        """The decoded answer, or one of the port's errors."""
-        async with self._opened(request) as response:
-            with transport_errors():
-                payload = await response.read()
-            return decoded(payload)
+    async def call(self, request: Request) -> dict[str, Any]:
+        """The decoded answer, or one of the port's errors; nothing is sent while the API answers nobody."""
+        brake = self._brakes.around(request.method, request.path) if request.is_braked else nullcontext()
+        with brake, transport_errors():
+            async with self._opened(request) as response:
+                return decoded(await _body(response, request.most_bytes))
 
-    async def stream(self, request: Request, *, quiet_is_end: bool = False) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives. With `quiet_is_end` a pause longer than the limits is an end and not an error."""
-        async with self._opened(request) as response:
-            with transport_errors():
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives. SilenceError after a pause; it ends when the limits' whole time is over."""
+        with transport_errors():
+            async with self._opened(request) as response:
                 try:
                     async for chunk in response.content.iter_any():
                         yield chunk
+                except aiohttp.ServerTimeoutError:
+                    quiet = self._within(request).sock_read
+                    raise SilenceError(f"the cluster's API said nothing for {quiet} s") from None
                 except TimeoutError:
-                    if not quiet_is_end:
-                        raise
+                    return
 
     async def close(self) -> None:
         await self._connection.close()
@@ -89,23 +120,39 @@ class Transport:
         finally:
             response.release()
 
+    def _within(self, request: Request) -> aiohttp.ClientTimeout:
+        return request.limits or (self._read if request.method == "GET" else self._write)
+
     async def _error(self, response: aiohttp.ClientResponse) -> ClusterError:
-        with transport_errors():
-            payload = await response.read()
         if response.status == _UNAUTHORIZED:
             self._connection.distrust()
+        try:
+            payload = await _body(response, _MAX_ERROR)
+        except TooLongError:  # the status says enough
+            payload = b""
         return error_of(response.status, decoded_or_none(payload), response.headers)
 
     async def _send(self, request: Request) -> aiohttp.ClientResponse:
         api = await self._connection.api()
         headers = {"Content-Type": request.content_type}
         try:
-            with transport_errors():
-                prepared = await api.param_serialize(
-                    request.method, request.url, header_params=headers, auth_settings=["BearerToken"]
-                )
-                answer = await api.call_api(*prepared[:3], request.body, _request_timeout=request.limits)
-        except (ApiException, ConfigException) as error:
+            prepared = await api.param_serialize(
+                request.method, request.url, header_params=headers, auth_settings=["BearerToken"]
+            )
+            answer = await api.call_api(*prepared[:3], request.body, _request_timeout=self._within(request))
+        except (aiohttp.ClientSSLError, ssl.SSLError):
+            self._connection.distrust()
+            raise
+        except (ApiException, ConfigException, ValueError) as error:  # an address or token that HTTP can't carry
             raise UnavailableError(f"the request could not be made: {error}") from error
         response: aiohttp.ClientResponse = answer.response
         return response
+
+
+async def _body(response: aiohttp.ClientResponse, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > most:
+            raise TooLongError(f"the cluster's API answered with more than {most} bytes")
+    return bytes(body)

@@ -35,4 +35,4 @@ def read_event(line: bytes, kind: Kind, observer: Observer) -> WatchEvent:
 
 def _code(status: dict[str, Any]) -> int:
     code = status.get("code")
-    return code if isinstance(code, int) else _SERVER_ERROR
+    return code if type(code) is int else _SERVER_ERROR

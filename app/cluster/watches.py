@@ -1,10 +1,13 @@
 """The three loops that keep the projection up to date: list, then watch from there, for ever.
 
 Started by `app.reconcile.cluster_loops` for each cluster. A watch that ends or breaks is resumed from the last version
-it told of. When that version is no longer held, or something came that was no event, the kind is listed again and
-compared, so that what was missed shows as changes. Nothing ends a loop but its cancellation: it waits longer and
-longer, `WatchHealth` turns bad and says why, and the log gets one line when trouble starts and one when it is over. One
-of the two broad `except`s of the background is here, the other in `app.reconcile.loop`.
+it told of. When that version is no longer held, when something came that was no event, or nothing at all, the kind is
+listed again and compared, so that what was missed shows as changes. Nothing ends a loop but its cancellation: it waits
+longer and longer, `WatchHealth` turns bad and says why, and the log gets one line when trouble starts and one when it
+is over. One of the two broad `except`s of the background is here, the other in `app.reconcile.loop`.
+
+Time does not run backwards: a list or an event older than what was seen (of an API server that lags behind the others)
+is not believed, unless the server keeps to it for a minute: then the cluster's store was restored from a backup.
 
 The client library's own watch is left out: it gives up on errors, resumes without a pause and never lists again.
 """
@@ -20,7 +23,7 @@ from typing import Never
 import structlog
 
 from app.cluster.backoff import Backoff
-from app.cluster.port import ClusterError, ClusterPort, EventKind, Kind, UnavailableError, WatchEvent
+from app.cluster.port import ClusterError, ClusterPort, EventKind, GoneError, Kind, UnavailableError, WatchEvent
 from app.cluster.projection import Change, Projection, WatchHealth
 
 log = structlog.get_logger(__name__)
@@ -29,6 +32,8 @@ Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
 LASTING_SECONDS = 10.0
+REWIND_SECONDS = 60.0
+_MOST_TRIES = 3  # watches from one position that the server answers with an error, before the kind is listed again
 
 
 async def run_watches(
@@ -56,6 +61,9 @@ class WatchLoop:
     sleep: Sleep
     backoff: Backoff = field(default_factory=Backoff)
     _position: str = ""  # empty: unknown, list first
+    _newest: str = ""  # version ever seen
+    _older_since: float | None = None  # lists are refused for being older
+    _failed_watches: int = 0  # from this position
 
     async def run(self) -> Never:
         while True:
@@ -70,6 +78,7 @@ class WatchLoop:
                 await self._list()
             made_progress = await self._watch()
         except UnavailableError as error:
+            self._doubt_position(error)
             return self._failed(error.message, error.retry_after or 0.0)
         except ClusterError as error:
             self._position = ""
@@ -80,32 +89,57 @@ class WatchLoop:
                 log.exception("cluster.watch.defect", kind=self.kind)
             return self._failed(f"{type(error).__name__}: {error}")
         if not made_progress:  # a server that ends every watch at once would otherwise be asked without a pause
-            return self.backoff.next()
+            return self._failed("the cluster's API ended the watch at once")
         self.backoff.reset()
         return 0.0
 
     async def _list(self) -> None:
         self.projection.begin_list(self.kind)
         listing = await self.port.list_all(self.kind)
+        self._believe(listing.resource_version)
         self.projection.replace(self.kind, listing.items)
-        self._position = listing.resource_version
+        self._position = self._newest = listing.resource_version
+        self._failed_watches = 0
         self._health.skipped += listing.skipped
         self._health.last_event_at = self.clock()
         if not self._health.synced:
             self._health.synced = True
             self.projection.changed(Change(self.kind, "", affects_capacity=True))  # even of nothing: it is known now
 
+    def _believe(self, version: str) -> None:
+        """Raises UnavailableError for a list that is older than what was seen, for a minute."""
+        if not is_older(version, self._newest):
+            self._older_since = None
+            return
+        now = self.clock()
+        if self._older_since is None:
+            self._older_since = now
+        if now - self._older_since < REWIND_SECONDS:
+            raise UnavailableError(f"the cluster's API lists {self.kind} of version {version}, seen was {self._newest}")
+        log.warning("cluster.watch.rewound", kind=self.kind, version=version, seen=self._newest)
+        self._older_since = None
+
     async def _watch(self) -> bool:
         """Whether it was of use: it brought an event or a bookmark, or at least it lasted."""
         started, events_seen = self.clock(), 0
         async with aclosing(self.port.watch(self.kind, self._position)) as events:
             async for event in events:
+                if is_older(event.resource_version, self._position):
+                    raise GoneError(f"a watch of {self.kind} from {self._position} told of {event.resource_version}")
                 self._take(event)
-                self._position = event.resource_version
+                self._position = self._newest = event.resource_version
                 self._works()
                 events_seen += 1
-        self._works()
-        return events_seen > 0 or self.clock() - started > LASTING_SECONDS
+        made_progress = events_seen > 0 or self.clock() - started > LASTING_SECONDS
+        if made_progress:
+            self._works()
+        return made_progress
+
+    def _doubt_position(self, error: UnavailableError) -> None:
+        """A position that the server answers with errors only may be one that it can't know, after a restore."""
+        self._failed_watches += error.status is not None
+        if self._failed_watches >= _MOST_TRIES:
+            self._position = ""
 
     def _take(self, event: WatchEvent) -> None:
         if event.kind is EventKind.BOOKMARK:
@@ -128,6 +162,7 @@ class WatchLoop:
         if health.failures:
             log.info("cluster.watch.recovered", kind=self.kind, failures=health.failures)
         health.failures, health.last_error = 0, ""
+        self._failed_watches = 0
 
     def _failed(self, message: str, at_least: float = 0.0) -> float:
         health = self._health
@@ -136,3 +171,9 @@ class WatchLoop:
         health.failures += 1
         health.last_error = message
         return self.backoff.next(at_least)
+
+
+def is_older(version: str, other: str) -> bool:
+    """By number, as the API says that versions of one kind compare; what is no number is never older."""
+    both = (version, other)
+    return all(v.isascii() and v.isdecimal() for v in both) and int(version) < int(other)

@@ -1,13 +1,15 @@
 """An HTTP server that answers as a test scripts it, misbehaviour included. Real sockets on loopback, nothing patched.
 
 `on(method, path, *answers)`: the answers are given in turn, the last one for ever. An answer's `body` is one piece or
-several; DROP breaks the connection there, HANG keeps it open and silent.
+several; DROP breaks the connection there, HANG keeps it open and silent. NO_ANSWER takes the request and says nothing.
+With a TLS context it speaks HTTPS.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +26,9 @@ class Answer:
     status: int = 200
     body: Sequence[object] = ()
     headers: dict[str, str] = field(default_factory=dict)
+
+
+NO_ANSWER = Answer(0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class ScriptedApi:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
     async def _send(self, writer: asyncio.StreamWriter, given: Answer) -> None:
+        if given is NO_ANSWER:
+            await asyncio.Event().wait()
         head = {"Content-Type": "application/json", "Transfer-Encoding": "chunked", "Connection": "close"}
         lines = [f"HTTP/1.1 {given.status} Scripted", *(f"{n}: {v}" for n, v in {**head, **given.headers}.items())]
         writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -106,6 +113,10 @@ class ScriptedApi:
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
 
     async def stop(self) -> None:
         for task in list(self._open):
@@ -123,10 +134,10 @@ async def _read(reader: asyncio.StreamReader) -> Request:
 
 
 @asynccontextmanager
-async def scripted_api() -> AsyncIterator[ScriptedApi]:
+async def scripted_api(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[ScriptedApi]:
     api = ScriptedApi()
-    server = await asyncio.start_server(api.serve, "127.0.0.1", 0)
-    api.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(api.serve, "127.0.0.1", port, ssl=tls)
+    api.url = f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield api
     finally:

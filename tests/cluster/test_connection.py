@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cluster.connection import Connection, ConnectionSettings, load
+from app.cluster.connection import Connection
+from app.cluster.credentials import ConnectionSettings, load
 from app.cluster.kubernetes_port import KubernetesPort, PortSettings, open_port
 from app.cluster.port import Kind, UnavailableError
 from app.cluster.transport import Transport
@@ -44,7 +45,7 @@ async def test_a_plugins_token_is_used(api: ScriptedApi, tmp_path: Path):
 @pytest.mark.parametrize("code", ["raise SystemExit(1)", "print('no json')"])
 async def test_a_failing_plugin_does_not_go_out_as_nobody(api: ScriptedApi, tmp_path: Path, code: str):
     port = opened(write_kubeconfig(tmp_path / "config", api.url, plugin(code)))
-    with pytest.raises(UnavailableError, match="no usable credentials"):
+    with pytest.raises(UnavailableError, match="credential plugin"):
         await port.list_all(Kind.NODES)
     assert api.requests == []
     await port.close()
@@ -77,17 +78,24 @@ async def test_nobody_listens(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("url", "asks_the_environment"),
+    ("url", "proxy"),
     [
-        ("http://127.0.0.1:1", False),
-        ("https://[::1]:1", False),
-        ("http://localhost", False),
-        ("https://10.0.0.1", True),
+        ("http://127.0.0.1:1", None),
+        ("https://[::1]:1", None),
+        ("http://localhost", None),
+        ("https://10.0.0.1", None),
+        ("https://192.0.2.1", "http://proxy:3128"),
     ],
 )
-async def test_this_machine_is_not_reached_by_a_proxy(tmp_path: Path, url: str, asks_the_environment: bool):
+async def test_the_environment_names_the_proxy(
+    tmp_path: Path, url: str, proxy: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HTTPS_PROXY", "proxy:3128")
+    monkeypatch.setenv("HTTP_PROXY", "proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8")
     found = await load(ConnectionSettings(write_kubeconfig(tmp_path / "config", url, {"token": "x"})))
-    assert (found.client_session_kwargs or {}).get("trust_env", True) is asks_the_environment
+    assert found.configuration.proxy == proxy
+    assert found.configuration.client_session_kwargs == {"trust_env": False}
 
 
 async def test_refused_credentials_are_loaded_again(api: ScriptedApi, tmp_path: Path):

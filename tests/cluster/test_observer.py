@@ -272,3 +272,63 @@ def test_nothing_raises_over_a_malformed_object(kind: Kind, raw: object):
 def test_a_part_of_the_wrong_shape(kind: Kind, part: str, wrong: object):
     raw = {Kind.PODS: pod_json(), Kind.JOBS: job_json(), Kind.NODES: node_json()}[kind]
     OBSERVER.observe(kind, {**raw, part: wrong})
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    (
+        *(None, True, 0, -1, 2**31, 2**63, -(2**70), 1.5, "", "x", "\0", "9" * 5000, "1e30", "-5", "0x1F", "१"),
+        *([], {}, [None], [[]], [{}], {"": None}, "2026-11-30T12:00:00Z"),
+        *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
+    )
+)
+GENUINE = [
+    (Kind.PODS, "pod-held"),
+    (Kind.PODS, "pod-running"),
+    (Kind.PODS, "pod-pullbackoff"),
+    (Kind.JOBS, "job-exit3"),
+    (Kind.NODES, "node-real"),
+]
+
+
+def places(raw: Any) -> list[tuple[Any, Any]]:
+    """Every container of the object with every key or index in it."""
+    keys = list(raw) if isinstance(raw, dict) else range(len(raw)) if isinstance(raw, list) else []
+    return [place for key in keys for place in [(raw, key), *places(raw[key])]]
+
+
+@given(st.sampled_from(GENUINE), st.data())
+def test_nothing_raises_over_a_genuine_object_with_odd_values(genuine: tuple[Kind, str], data: st.DataObject):
+    kind, name = genuine
+    raw = sample(name)
+    for container, key in data.draw(st.lists(st.sampled_from(places(raw)), min_size=1, max_size=4)):
+        container[key] = data.draw(ODD)
+    found = OBSERVER.observe(kind, raw)
+    if isinstance(found, ObservedPod):
+        assert all(0 <= count < 2**63 for _, count in found.gpu_requests)
+        assert "\0" not in f"{found}"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        ({"deletionTimestamp": "2026-11-30T12:00:00Z", "deletionGracePeriodSeconds": 2**62}, {}),
+        ({"deletionTimestamp": "+20000-01-01T00:00:00Z"}, {}),
+        ({"finalizers": 7}, {}),
+        ({}, {"startTime": "yesterday", "conditions": "none", "containerStatuses": [7]}),
+    ],
+)
+def test_whatever_is_odd_about_a_strangers_pod_it_takes_what_it_takes(metadata: Any, status: Any):
+    asked = {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "2"}}}]}
+    pod = OBSERVER.pod(pod_json(metadata={"labels": {}, **metadata}, spec=asked, status=status))
+    assert pod
+    assert (pod.gpu_requests, pod.holds_capacity) == ((("nvidia.com/gpu", 2),), True)
+
+
+@pytest.mark.parametrize("amount", ["-2", -2, "1e30", "9" * 60, "9" * 100_000, 2**63])
+def test_nobody_takes_less_than_nothing_or_more_than_there_is(amount: object):
+    asked = {"containers": [{"resources": {"requests": {"nvidia.com/gpu": amount}}}]}
+    assert OBSERVER.pod(pod_json(spec=asked)) is None
+
+
+def test_a_word_with_a_nought_can_be_stored():
+    assert observed(status={"message": "a\0b"}).message == "ab"
