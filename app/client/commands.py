@@ -12,13 +12,13 @@ import typer
 from app.client import views
 from app.client.attending import detaching, wait_for
 from app.client.errors import RefusedError
-from app.client.flags import LISTING, named_by
+from app.client.flags import LISTING, LOG, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
 from app.client.session import Session, session, workload_id
 from app.client.submit import submit
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
-LARGEST_PAGE = 500  # the API's own bound
+LARGEST_PAGE, MOST_LINES = 500, 50_000  # the API's own bounds
 
 app = typer.Typer()
 app.command()(submit)
@@ -139,6 +139,34 @@ def wait(
         with detaching(here, workload):
             end = wait_for(here, workload)
         raise typer.Exit(exit_code(end))
+
+
+@app.command()
+def logs(
+    workload: WorkloadId,
+    *,
+    tail: Annotated[
+        int | None, typer.Option(min=1, max=MOST_LINES, help="Only so many lines, the last ones. All unless given.")
+    ] = None,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt. The last unless given.")] = None,
+    server: Server = None,
+    token_file: TokenFile = None,
+    organization: Organization = None,
+) -> None:
+    """Print the log of a workload.
+
+    Where there is none the reason is told, and the exit code is 1.
+    """
+    with session(server, token_file, organization) as here, named_by(LOG):
+        variables = {"attempt": attempt, "tailLines": tail or MOST_LINES}
+        found = here.workload("command/log", workload, **variables)["log"]
+        here.screen.log(found["text"])
+        here.screen.end_of_log()
+        if found["wasCut"] and tail is None:
+            here.screen.say("gpuyard: this is the end of the log; what came before it is not kept")
+        if found["whyNone"] is not None:
+            here.screen.say(f"gpuyard: {found['whyNone']}")
+            raise typer.Exit(1)
 
 
 @app.command()

@@ -30,6 +30,7 @@ SUBMISSION = {
     "idempotencyKey": "--idempotency-key",
 }
 LISTING = {"filterBy": "--filter", "search": "--search", "sortBy": "--sort", "status": "--status", "first": "--limit"}
+LOG = {"attempt": "--attempt", "tailLines": "--tail"}
 _FIELD = re.compile(r"(\w+)(\[\d+\]|\.\w+)*: ")
 
 

@@ -151,6 +151,32 @@ async def test_get_by_job_name_tells_everything(shared_product: Product):
     assert any(line.split()[2:5] == ["submitted", "pending", "accepted;"] for line in done.out.splitlines())
 
 
+async def test_logs_of_what_ended(shared_product: Product):
+    words = (
+        "-e",
+        "SIM_SECONDS=0.2",
+        "-e",
+        "SIM_LOG_LINES=0",
+        "-e",
+        "SIM_LOG_TEXT=one\ntwo \x1b[31mred\x1b[0m\nthree\n",
+    )
+    workload_id = await submitted(shared_product, *words)
+    await shared_product.until(workload_id, status="COMPLETED")
+    done = await run(shared_product, "logs", workload_id)
+    assert (done.code, done.out, done.err) == (0, "one\ntwo \x1b[31mred\x1b[0m\nthree\n", "")
+    assert (await run(shared_product, "logs", workload_id, "--tail", "1", "--attempt", "1")).out == "three\n"
+    assert says(
+        await run(shared_product, "logs", workload_id, "--attempt", "2"), 1, "gpuyard: --attempt: ", "attempt 2"
+    )
+
+
+async def test_logs_that_can_not_be_had(shared_product: Product):
+    workload_id = await submitted(shared_product, "-e", "SIM_OUTCOME=never-starts")
+    await shared_product.until(workload_id, phase="INITIALIZING")
+    assert says(await run(shared_product, "logs", workload_id), 1, "gpuyard: The container has not started")
+    await run(shared_product, "cancel", workload_id)
+
+
 async def test_some_cancels_fail(shared_product: Product):
     running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
     over = await submitted(shared_product, "-e", "SIM_SECONDS=0.1")
