@@ -28,6 +28,7 @@ from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
 from app.reconcile.logs import LogReader
 from app.store.database import opened
+from app.store.locks import LOOPS, open_lock
 from app.web import build_web
 
 _log = structlog.get_logger(__name__)
@@ -79,13 +80,14 @@ def _manifest(settings: Settings) -> ManifestSettings:
 
 @asynccontextmanager
 async def running(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Application, asyncio.Task[None]]]:
-    """The database open and migrated, the loops at work in the task; all ended at the end.
+    """The database open and migrated, the loops at work in the task, or standing by; all ended at the end.
 
     What serves requests must be started inside: its tasks inherit the open database from this context.
     """
-    async with opened(settings.database_url), closing_port(settings) as port:
+    async with opened(settings.database_url) as database, closing_port(settings) as port:
         application = build(settings, clock, port)
-        loops = asyncio.create_task(application.background.run(), name="background")
+        run = application.background.run(lambda: open_lock(database.url, LOOPS))
+        loops = asyncio.create_task(run, name="background")
         try:
             yield application, loops
         finally:

@@ -43,9 +43,16 @@ class HealthPage:
 
     async def ready(self, _: Request) -> Response:
         clusters = {loops.name: self._cluster(loops) for loops in self.background.per_cluster.values()}
-        is_ready = all(it["status"] == "ok" for it in clusters.values()) and not self.background.has_ended
-        status = "ok" if is_ready else "not ready"
-        body = {"status": status, "loops": self._loops(self.background.loops), "clusters": clusters}
+        leadership = self.background.leadership
+        is_well = not self.background.has_ended and not leadership.trouble
+        is_ready = is_well and all(it["status"] == "ok" for it in clusters.values())
+        body = {
+            "status": "ok" if is_ready else "not ready",
+            "works_here": leadership.is_leading,
+            "note": leadership.note,
+            "loops": self._loops(self.background.loops),
+            "clusters": clusters,
+        }
         return JSONResponse(body, 200 if is_ready else 503)
 
     def _cluster(self, cluster: ClusterLoops) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The cluster in our words: ten verbs, the values they take and give, and the ways they fail.
 
 Reconcilers and the watch loops know this module and nothing of Kubernetes; `kubernetes_port` implements it. Every verb
-may be repeated: a Job is created under a name derived from its workload and attempt, a thing that is already gone is
-deleted. A verb raises one of four errors, and retry or give up is decided by that type:
+may be repeated, also by another process that took over: a Job is created under a name derived from its workload and
+attempt, what is deleted or patched is named by its uid, a thing that is already gone is deleted. A verb raises one of
+four errors, and retry or give up is decided by that type:
 
 ClusterError
 ├── UnavailableError  no verdict: unreachable, overloaded, failing, or our credentials aren't accepted; try again later

@@ -16,9 +16,11 @@ from app.domain.workload import Attempt, Workload
 from app.reconcile.board import Board
 from app.reconcile.claims import Claims
 from app.reconcile.cluster_loops import ONLY, Cluster, ClusterLoops, Shared
+from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.recent import Known, Recent
 from app.reconcile.schedule import Scheduler
+from app.reconcile.wishes import Wishes
 from app.store import logs, reads
 
 _PURGED_AT_ONCE = 200
@@ -42,6 +44,8 @@ class Background:
     schedule: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
     purge: KeyedLoop[str] = field(init=False)
+    wishes: KeyedLoop[str] = field(init=False)
+    leadership: Leadership = field(init=False)
     has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
     _has_looked: bool = field(init=False, default=False)
 
@@ -50,6 +54,9 @@ class Background:
         self._claims = Claims(projection)
         self.board = Board(projection, self._claims, self.tolerations)
         self._recent = Recent()
+        self.leadership = Leadership(self._work)
+        self._wishes = Wishes(self.bus, self.clock)
+        self.wishes = KeyedLoop("wishes", self.clock, lambda _: self._wishes.look())
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         self.purge = KeyedLoop("purge", self.clock, self._purge_logs)
         shared = Shared(self.bus, self.clock, self.policy, self._claims, self._recent, self._look_again)
@@ -67,24 +74,47 @@ class Background:
     @property
     def loops(self) -> tuple[KeyedLoop[str], ...]:
         """Those that all clusters have in common."""
-        return (self.schedule, self.resync, self.purge)
+        return (self.schedule, self.resync, self.wishes, self.purge)
 
     async def servers_recorded(self) -> None:
-        """Wait until the servers of every cluster are on record."""
+        """Wait until the servers of every cluster are on record, which is the other process's business if one works."""
+        await self.leadership.is_settled.wait()
+        if not self.leadership.is_leading:
+            return
         for loops in self.per_cluster.values():
             await loops.servers_recorded.wait()
 
-    async def run(self) -> None:
-        self._look_again()
-        self.purge.queue.add(ONLY)
+    async def run(self, open_lock: OpenLock) -> None:
+        """Watch the clusters, and work on them while the lock is ours."""
         try:
             async with asyncio.TaskGroup() as group:
                 for of_cluster in self.per_cluster.values():
-                    group.create_task(of_cluster.run(), name=of_cluster.name)
-                for loop in self.loops:
-                    group.create_task(loop.run(), name=loop.name)
+                    group.create_task(of_cluster.watch(), name=of_cluster.name)
+                group.create_task(self.leadership.run(open_lock), name="leadership")
         finally:
             self.has_ended = True
+
+    async def _work(self) -> None:
+        self._begin_anew()
+        async with asyncio.TaskGroup() as group:
+            for of_cluster in self.per_cluster.values():
+                group.create_task(of_cluster.work(), name=of_cluster.name)
+            for loop in self.loops:
+                group.create_task(loop.run(), name=loop.name)
+
+    def _begin_anew(self) -> None:
+        """With nothing remembered: another process may have worked until now."""
+        self._recent.clear()
+        self._claims.clear()
+        self._wishes.forget()
+        self._has_looked = False
+        for of_cluster in self.per_cluster.values():
+            of_cluster.begin_anew()
+        for loop in self.loops:
+            loop.queue.clear()
+        self._look_again()
+        self.wishes.queue.add(ONLY)
+        self.purge.queue.add(ONLY)
 
     def _look_again(self) -> None:
         self.resync.queue.add(ONLY)
@@ -116,6 +146,8 @@ class Background:
         """
         if not all(cluster.projection.synced for cluster in self.clusters):
             return self.clock.now() + timedelta(seconds=0.1)
+        if not self._has_looked:
+            await self._wishes.begin()
         await self._claims.load()
         now = self.clock.now()
         kept_since = now - timedelta(seconds=self.policy.job_retention_seconds) if self._has_looked else None

@@ -22,6 +22,11 @@ class Claims:
     _dropped: set[tuple[UUID, int]] = field(default_factory=set)  # since the last load began
     _loaded: bool = False
 
+    def clear(self) -> None:
+        """Another process has placed meanwhile: they are to be loaded before the next use."""
+        self._claims.clear()
+        self._loaded = False
+
     async def load(self) -> None:
         """Take them anew from the store. What is added meanwhile stays, what is dropped meanwhile stays away."""
         added_before = set(self._claims)

@@ -37,6 +37,8 @@ _PROGRESS_PAUSE = 0.3  # seconds: on its way to its start a pod changes many tim
 _LOGS_AT_ONCE = 8  # read at the same time when many end together: each may be a few mebibytes
 _NODE_PAUSE = 0.2  # seconds: a start lists many nodes one by one
 
+Loop = KeyedLoop[UUID] | KeyedLoop[AttemptKey] | KeyedLoop[str]
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -61,7 +63,7 @@ class Shared:
 
 @dataclass
 class ClusterLoops:
-    """`run` ends only by cancellation. `missing`: sentences on what the cluster lacks for work."""
+    """`watch` and `work` end only by cancellation. `missing`: sentences on what the cluster lacks for work."""
 
     cluster: Cluster
     shared: Shared
@@ -93,16 +95,33 @@ class ClusterLoops:
         return self.cluster.projection
 
     @property
-    def loops(self) -> tuple[KeyedLoop[UUID] | KeyedLoop[AttemptKey] | KeyedLoop[str], ...]:
-        return (self.check, self.jobs, self.logs, self.nodes)
+    def loops(self) -> tuple[Loop, ...]:
+        return (self.check, *self.working_loops)
 
-    async def run(self) -> None:
+    @property
+    def working_loops(self) -> tuple[Loop, ...]:
+        """Those of the one process that works."""
+        return (self.jobs, self.logs, self.nodes)
+
+    async def watch(self) -> None:
+        """See what is there: what every process does, also one that only stands by."""
         self.check.queue.add(ONLY)
         clock = self.shared.clock
         async with asyncio.TaskGroup() as group:
             group.create_task(run_watches(self.cluster.port, self.projection, clock.monotonic, self._on_change))
-            for loop in self.loops:
+            group.create_task(self.check.run(), name=f"{self.check.name} of {self.name}")
+
+    async def work(self) -> None:
+        """Act on it: what one process at a time does."""
+        async with asyncio.TaskGroup() as group:
+            for loop in self.working_loops:
                 group.create_task(loop.run(), name=f"{loop.name} of {self.name}")
+
+    def begin_anew(self) -> None:
+        """With nothing remembered: another process may have worked until now."""
+        self._keeper.forget()
+        for loop in self.working_loops:
+            loop.queue.clear()
 
     def _keep_log(self, attempt: Attempt) -> None:
         if self._keeper.begin(attempt):

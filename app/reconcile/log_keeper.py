@@ -51,6 +51,10 @@ class LogKeeper:
         self._tries.setdefault(key_of(attempt), 0)
         return is_new
 
+    def forget(self) -> None:
+        """Nothing is under way any more: the loops have ended, and another process may have worked since."""
+        self._tries.clear()
+
     async def keep(self, key: AttemptKey) -> datetime | None:
         """Store the log, or why there is none; or say when to try again. UnavailableError while nobody can be asked."""
         attempt = await reads.find_attempt(*key)

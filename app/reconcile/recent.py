@@ -45,3 +45,7 @@ class Recent:
 
     def forget(self, workload_id: UUID) -> None:
         self._known.pop(workload_id, None)
+
+    def clear(self) -> None:
+        """Another process has worked meanwhile: nothing that is remembered may be true."""
+        self._known.clear()

@@ -36,6 +36,12 @@ class WorkQueue(Generic[K]):
         elif key not in self._due or due < self._due[key]:
             self._push(key, due)
 
+    def clear(self) -> None:
+        """Nobody wants anything any more. What is being worked on is not interrupted."""
+        self._due.clear()
+        self._heap.clear()
+        self._again.clear()
+
     def _push(self, key: K, due: float) -> None:
         self._due[key] = due
         self._count += 1

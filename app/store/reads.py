@@ -10,10 +10,11 @@ from uuid import UUID
 from tortoise.expressions import Q
 
 from app.domain.states import TERMINAL_STATUSES, Status
-from app.domain.workload import Attempt, Event, Workload
+from app.domain.workload import Attempt, Event, EventType, Workload
 from app.store import mapping
-from app.store.models import AttemptRow, EventRow, WorkloadRow
+from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
 
+_WISHES = [EventType.SUBMITTED.value, EventType.CANCEL_REQUESTED.value]
 _LIVE = [s.value for s in Status if s not in TERMINAL_STATUSES]
 
 
@@ -116,6 +117,19 @@ async def events_after(organization_id: UUID, sequence: int, limit: int) -> list
 async def last_event_sequence(organization_id: UUID) -> int:
     row = await EventRow.filter(organization_id=organization_id).order_by("-sequence").first()
     return row.sequence if row else 0
+
+
+async def last_event_sequences() -> dict[UUID, int]:
+    """By organization, the highest number given to an event so far."""
+    rows = await OrganizationRow.all().values_list("id", "event_sequence")
+    return {_uuid(id_): int(str(sequence)) for id_, sequence in rows}
+
+
+async def wishes_between(organization_id: UUID, after: int, up_to: int) -> list[tuple[EventType, UUID]]:
+    """What people asked for in that part of the organization's events: its kind, and the workload."""
+    rows = EventRow.filter(organization_id=organization_id, sequence__gt=after, sequence__lte=up_to, type__in=_WISHES)
+    found = await rows.order_by("sequence").values_list("type", "workload_id")
+    return [(EventType(str(kind)), _uuid(id_)) for kind, id_ in found]
 
 
 async def events_of(workload_ids: Sequence[UUID]) -> list[Event]:
