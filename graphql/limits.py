@@ -18,6 +18,7 @@ from graphql import (
     GraphQLCompositeType,
     GraphQLError,
     GraphQLField,
+    GraphQLInputObjectType,
     GraphQLNamedType,
     GraphQLSchema,
     InlineFragmentNode,
@@ -40,6 +41,7 @@ MAX_WEIGHT = 200_000
 _LIST = 10
 _MUTATION = 2_000
 _HEAVY = {"WorkloadLog": 19_000}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
+_BATCH = 20
 
 # The library's own bound on comparing every field with every other of its name; as it comes it allows half a second.
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = 100_000
@@ -62,13 +64,21 @@ class RequestLimits(SchemaExtension):
             if (weight := scale.heaviest_operation()) > MAX_WEIGHT:
                 raise _too_complex(
                     f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: a field counts 1, a list ten times "
-                    f"what it holds, a page `first` times, a mutation {_MUTATION}, a log {_HEAVY['WorkloadLog']}"
+                    f"what it holds, a page `first` times, a mutation {_MUTATION}, one on many ids {_BATCH} times that, "
+                    f"a log {_HEAVY['WorkloadLog']}"
                 )
         yield
 
 
 def _too_complex(words: str) -> GraphQLError:
     return GraphQLError(words, extensions={"code": "TOO_COMPLEX"})
+
+
+def _mutation_weight(field: GraphQLField) -> int:
+    """One that takes many ids does as much as several on one."""
+    wanted = get_named_type(field.args["input"].type) if "input" in field.args else None
+    takes_many = isinstance(wanted, GraphQLInputObjectType) and "ids" in wanted.fields
+    return _MUTATION * _BATCH if takes_many else _MUTATION
 
 
 class _Scale:
@@ -112,7 +122,7 @@ class _Scale:
         if field is None or not is_composite_type(parent):
             return 1
         returned = get_named_type(field.type)
-        own = _MUTATION if parent is self._schema.mutation_type else _HEAVY.get(returned.name, 1)
+        own = _mutation_weight(field) if parent is self._schema.mutation_type else _HEAVY.get(returned.name, 1)
         return own + self._times(field, node, parent) * self._inside(node.selection_set, returned)
 
     def _times(self, field: GraphQLField, node: FieldNode, parent: GraphQLCompositeType) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID, uuid4
 
 from app.commands.context import Access, CommandContext, noting_refusals, open_gpu_workloads
@@ -29,13 +30,14 @@ async def submit_workload(context: CommandContext, principal: Principal, slug: s
     async with noting_refusals(context, principal, "submit_workload", slug):
         access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
         spec = check_submission(draft, context.defaults)
-        if earlier := await _submitted_before(access.organization.id, spec):
+        if earlier := await submitted_before(access.organization.id, spec):
             return earlier
-        await _check_against_records(access, spec)
-        return await _store(context, principal, access.organization.id, spec)
+        await check_against_records(access, spec)
+        return await store_new(context, _accepted(principal, access.organization.id, spec, context.clock.now()))
 
 
-async def _check_against_records(access: Access, spec: Submission) -> None:
+async def check_against_records(access: Access, spec: Submission) -> None:
+    """What depends on the organization: its largest server, its projects. Raises InvalidInputError."""
     check_fits_largest(spec.resources.gpu_count, *access.largest_server)
     if spec.mounts:
         known = {volume.name for volume in await volumes.volumes_of(access.organization.id)}
@@ -47,9 +49,8 @@ async def _check_against_records(access: Access, spec: Submission) -> None:
         raise InvalidInputError.of("projectId", f"{access.organization.slug} has no project {spec.project_id}")
 
 
-async def _store(context: CommandContext, principal: Principal, organization_id: UUID, spec: Submission) -> Submitted:
-    now = context.clock.now()
-    workload = Workload(
+def _accepted(principal: Principal, organization_id: UUID, spec: Submission, now: datetime) -> Workload:
+    return Workload(
         id=uuid4(),
         organization_id=organization_id,
         spec=spec,
@@ -58,18 +59,22 @@ async def _store(context: CommandContext, principal: Principal, organization_id:
         queued_at=now,
         message=wording.submitted(spec.resources.gpu_count),
     )
+
+
+async def store_new(context: CommandContext, workload: Workload) -> Submitted:
+    """Store an accepted workload, unless its idempotency key leads to an earlier one. Raises ConflictError."""
     try:
         await insert_workload(workload)
     except IdempotencyKeyTakenError:
-        if earlier := await _submitted_before(organization_id, spec):
+        if earlier := await submitted_before(workload.organization_id, workload.spec):
             return earlier
         raise
     context.bus.wake_queue()
-    context.bus.wake_events(organization_id)
+    context.bus.wake_events(workload.organization_id)
     return Submitted(workload, is_new=True)
 
 
-async def _submitted_before(organization_id: UUID, spec: Submission) -> Submitted | None:
+async def submitted_before(organization_id: UUID, spec: Submission) -> Submitted | None:
     """Same key and same request: the first workload. Same key and another request: an error."""
     if spec.idempotency_key is None:
         return None

@@ -10,6 +10,8 @@ from app.domain.workload import EventType, NewEvent, Workload
 
 def event_between(before: Workload, after: Workload, at: datetime) -> NewEvent | None:
     """The one event of a change; None where only the sentence or a detail changed."""
+    if before.deleted_at != after.deleted_at:
+        return event_of(after, EventType.RESTORED if after.deleted_at is None else EventType.DELETED, at)
     if _state(before) == _state(after) and before.cancel_requested_at == after.cancel_requested_at:
         return None
     return event_of(after, _type(before, after), at)
@@ -40,6 +42,8 @@ def _type(before: Workload, after: Workload) -> EventType:
         return EventType.ENDED
     if before.cancel_requested_at != after.cancel_requested_at:
         return EventType.CANCEL_REQUESTED
+    if after.phase is Phase.SUSPENDED or before.phase is Phase.SUSPENDED:
+        return EventType.HELD if after.phase is Phase.SUSPENDED else EventType.RELEASED
     if after.waits:
         return EventType.WAITING if before.waits else EventType.RETRYING
     if after.status is Status.RUNNING and before.status is Status.PENDING:

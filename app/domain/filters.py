@@ -101,6 +101,8 @@ _FIELDS = (
     ListField("startedAt", Kind.MOMENT),
     ListField("completedAt", Kind.MOMENT),
     ListField("cancelRequestedAt", Kind.MOMENT),
+    ListField("deletedAt", Kind.MOMENT),
+    ListField("retryOf", Kind.ID),
 )
 FIELDS: Mapping[str, ListField] = {field.name: field for field in _FIELDS}
 
@@ -131,6 +133,7 @@ class SortField(StrEnum):
     STARTED_AT = "startedAt"
     COMPLETED_AT = "completedAt"
     CANCEL_REQUESTED_AT = "cancelRequestedAt"
+    DELETED_AT = "deletedAt"
 
     @property
     def meaning(self) -> str:

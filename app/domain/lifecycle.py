@@ -352,7 +352,7 @@ def request_cancel(workload: Workload, by: str, now: datetime) -> Decision:
     if workload.cancel_requested_at is not None:
         return Decision(workload, None)
     workload = replace(workload, cancel_requested_at=now, cancelled_by=by)
-    if workload.waits:
+    if workload.waits or workload.phase is Phase.SUSPENDED:
         return decide_waiting(workload, now)
     words = wording.cancel_requested(by, live=True)
     return Decision(_move(workload, workload.status, Phase.STOPPING, Reason.CANCEL_REQUESTED, words), None)

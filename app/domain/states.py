@@ -136,6 +136,7 @@ class Reason(StrEnum):
     DRIVER_TOO_OLD = "driver_too_old"
     NEVER_FITS = "never_fits"
     BACKING_OFF = "backing_off"
+    HELD = "held"
     JOB_NOT_CREATED = "job_not_created"
     # under way
     PLACED = "placed"
@@ -184,6 +185,7 @@ _REASON_MEANINGS = {
     Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",
     Reason.NEVER_FITS: "no server is large enough, free or not",
     Reason.BACKING_OFF: "an attempt failed for no fault of its own; another server is tried after a pause",
+    Reason.HELD: "a person holds it; it takes no GPU until it is released",
     Reason.JOB_NOT_CREATED: "the cluster did not take its Job; it is tried again",
     Reason.PLACED: "a server is chosen; its Job is being created",
     Reason.STARTING: "its pod is being started",

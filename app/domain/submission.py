@@ -114,6 +114,15 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
     )
 
 
+def check_idempotency_key(key: str | None) -> str | None:
+    """None for a blank one. Raises InvalidInputError."""
+    problems: list[Problem] = []
+    checked = _text(problems, "idempotencyKey", key, MAX_KEY)
+    if problems:
+        raise InvalidInputError(tuple(problems))
+    return checked
+
+
 def fingerprint(submission: Submission) -> str:
     """Equal for equal requests: what an idempotency key is held against."""
     fields = asdict(submission)

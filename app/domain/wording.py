@@ -44,6 +44,14 @@ def submitted(gpu_count: int) -> str:
     return f"accepted; waits for {plural(gpu_count, 'free GPU')} on one server"
 
 
+def held(by: str) -> str:
+    return f"held by {by}; it takes no GPU until it is released"
+
+
+def released(by: str) -> str:
+    return f"released by {by}; waits for free GPUs again"
+
+
 def placed(server: str, gpu_count: int) -> str:
     return f"placed on {server} with {gpus(gpu_count)}; its Job is being created"
 

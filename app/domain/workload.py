@@ -80,6 +80,9 @@ class Workload:
     exit_code: int | None = None
     server: str = ""
     gpus: tuple[str, ...] = ()
+    held_at: datetime | None = None
+    deleted_at: datetime | None = None
+    retry_of: UUID | None = None
 
     @property
     def succeeded(self) -> bool | None:
@@ -171,6 +174,10 @@ class EventType(StrEnum):
     STOPPING = "stopping"
     RETRYING = "retrying"
     ENDED = "ended"
+    HELD = "held"
+    RELEASED = "released"
+    DELETED = "deleted"
+    RESTORED = "restored"
 
     @property
     def meaning(self) -> str:
@@ -186,7 +193,11 @@ _EVENT_MEANINGS = {
     EventType.CANCEL_REQUESTED: "someone asked to cancel it",
     EventType.STOPPING: "it is being stopped",
     EventType.RETRYING: "an attempt is over; another one is made",
-    EventType.ENDED: "it reached its end; the last event of every workload, and there is one",
+    EventType.ENDED: "it reached its end; there is exactly one, and nothing of its state changes after it",
+    EventType.HELD: "a person keeps it from being placed",
+    EventType.RELEASED: "it waits for a server again",
+    EventType.DELETED: "it was taken out of the lists",
+    EventType.RESTORED: "it was put back into the lists",
 }
 
 

@@ -40,11 +40,22 @@ _COLUMNS = {
     "startedAt": "started_at",
     "completedAt": "completed_at",
     "cancelRequestedAt": "cancel_requested_at",
+    "deletedAt": "deleted_at",
+    "retryOf": "retry_of",
 }
 _SEARCHED = ("name", "image", "submitted_by", "server")
 _BLANK_IS_NONE = frozenset({"server"})  # text columns whose "" stands for no value
 _NULLABLE = frozenset(
-    {"queue_timeout_seconds", "exit_code", "project_id", "started_at", "completed_at", "cancel_requested_at"}
+    {
+        "queue_timeout_seconds",
+        "exit_code",
+        "project_id",
+        "started_at",
+        "completed_at",
+        "cancel_requested_at",
+        "deleted_at",
+        "retry_of",
+    }
 )
 _UNSUCCESSFUL = [status.value for status in TERMINAL_STATUSES - {Status.COMPLETED}]
 _LIVE = [status.value for status in set(Status) - TERMINAL_STATUSES]
@@ -60,12 +71,16 @@ class Position:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of an organization's workloads: all conditions and all words hold. `statuses` None: of any status."""
+    """Which of an organization's workloads: all conditions and all words hold. `statuses` None: of any status.
+
+    Deleted ones, or those that aren't: never both.
+    """
 
     organization_id: UUID
     conditions: Sequence[Condition] = ()
     words: Sequence[str] = ()
     statuses: Iterable[Status] | None = None
+    is_deleted: bool = False
 
 
 async def list_workloads(
@@ -92,7 +107,7 @@ async def _projects(selection: Selection, order: Order | None = None) -> list[Pr
 
 
 def _selected(selection: Selection, projects: Sequence[Project]) -> QuerySet[WorkloadRow]:
-    query = WorkloadRow.filter(organization_id=selection.organization_id)
+    query = WorkloadRow.filter(organization_id=selection.organization_id, deleted_at__isnull=not selection.is_deleted)
     if selection.statuses is not None:
         query = query.filter(status__in=[status.value for status in selection.statuses])
     return query.filter(

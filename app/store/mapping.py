@@ -30,6 +30,9 @@ _STATE_SAME = (
     "completed_at",
     "exit_code",
     "server",
+    "held_at",
+    "deleted_at",
+    "retry_of",
 )
 _ATTEMPT_SAME = (
     "server",

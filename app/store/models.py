@@ -187,6 +187,9 @@ class WorkloadRow(Model):
     exit_code = fields.IntField(null=True)
     server = fields.CharField(max_length=253, default="")
     gpus = fields.JSONField[list[str]]()
+    held_at = fields.DatetimeField(null=True)
+    deleted_at = fields.DatetimeField(null=True)
+    retry_of = fields.UUIDField(null=True)
 
     class Meta:
         table = "workloads"
@@ -195,6 +198,9 @@ class WorkloadRow(Model):
             Index(fields=("organization_id", "created_at", "id"), name="workloads_newest"),
             Index(fields=("organization_id", "status", "created_at", "id"), name="workloads_by_status"),
             Index(fields=("status", "phase"), name="workloads_live"),
+            Index(fields=("organization_id", "name", "id"), name="workloads_by_name"),
+            Index(fields=("organization_id", "started_at", "id"), name="workloads_by_start"),
+            Index(fields=("organization_id", "completed_at", "id"), name="workloads_by_end"),
         )
 
 

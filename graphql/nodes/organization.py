@@ -19,6 +19,7 @@ from app.graphql.nodes.workload import Workload
 from app.graphql.nodes.workload_list import (
     DEFAULT_PAGE,
     After,
+    Deleted,
     FilterBy,
     First,
     Offset,
@@ -89,14 +90,20 @@ class Organization:
         search: Search = None,
         sort_by: SortBy = None,
         sort_order: SortOrderArgument = None,
+        deleted: Deleted = False,
     ) -> WorkloadConnection:
         await self._access(info)
-        selection = select(self.id, status, filter_by, search)
+        selection = select(self.id, status, filter_by, search, deleted=deleted)
         return await page_of(selection, order_of(sort_by, sort_order), first, after, offset)
 
     @strawberry.field(description="How many workloads there are of those that the filters leave.")
     async def workloads_count(
-        self, info: Info, status: OfStatus = None, filter_by: FilterBy = None, search: Search = None
+        self,
+        info: Info,
+        status: OfStatus = None,
+        filter_by: FilterBy = None,
+        search: Search = None,
+        deleted: Deleted = False,
     ) -> int:
         await self._access(info)
-        return await count_workloads(select(self.id, status, filter_by, search))
+        return await count_workloads(select(self.id, status, filter_by, search, deleted=deleted))

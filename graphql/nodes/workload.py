@@ -147,6 +147,11 @@ class Workload:
     started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
     completed_at: datetime | None = strawberry.field(description="When it reached its end, whichever that was.")
     cancel_requested_at: datetime | None = strawberry.field(description="When someone first asked to cancel it.")
+    held_at: datetime | None = strawberry.field(description="Since when a person holds it; null: not held.")
+    deleted_at: datetime | None = strawberry.field(
+        description="When it was taken out of the lists; null: it is in them."
+    )
+    retry_of: UUID | None = strawberry.field(description="The workload whose request this one repeats.")
 
     @classmethod
     def from_domain(cls, noun: domain.Workload) -> Self:
@@ -185,6 +190,9 @@ class Workload:
             started_at=noun.started_at,
             completed_at=noun.completed_at,
             cancel_requested_at=noun.cancel_requested_at,
+            held_at=noun.held_at,
+            deleted_at=noun.deleted_at,
+            retry_of=noun.retry_of,
         )
 
     @strawberry.field(description="The project it is attributed to.")

@@ -45,6 +45,7 @@ Search = Annotated[
         "an id finds its workload."
     ),
 ]
+Deleted = Annotated[bool, strawberry.argument(description="Those that were deleted, instead of the others.")]
 SortBy = Annotated[
     SortField | None, strawberry.argument(description="The field to sort by, ties by id; CREATED_AT unless given.")
 ]
@@ -79,10 +80,15 @@ class WorkloadConnection:
 
 
 def select(
-    organization_id: UUID, status: list[Status] | None, filter_by: list[str] | None, search: str | None
+    organization_id: UUID,
+    status: list[Status] | None,
+    filter_by: list[str] | None,
+    search: str | None,
+    *,
+    deleted: bool,
 ) -> Selection:
     """Raises InvalidInputError for expressions and words that can't be understood."""
-    return Selection(organization_id, parse_conditions(filter_by or ()), parse_search(search or ""), status)
+    return Selection(organization_id, parse_conditions(filter_by or ()), parse_search(search or ""), status, deleted)
 
 
 def order_of(sort_by: SortField | None, sort_order: SortOrder | None) -> Order:

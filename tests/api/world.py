@@ -38,11 +38,11 @@ WORKLOAD = "query($org: String!, $id: UUID!) { organization(slug: $org) { worklo
 PAGE = """
 query(
   $org: String!, $first: Int! = 50, $after: String, $offset: Int! = 0, $status: [WorkloadStatus!]
-  $filterBy: [String!], $search: String, $sortBy: WorkloadSortField, $sortOrder: SortOrder
+  $filterBy: [String!], $search: String, $sortBy: WorkloadSortField, $sortOrder: SortOrder, $deleted: Boolean! = false
 ) {
   organization(slug: $org) { workloads(
     first: $first, after: $after, offset: $offset, status: $status
-    filterBy: $filterBy, search: $search, sortBy: $sortBy, sortOrder: $sortOrder
+    filterBy: $filterBy, search: $search, sortBy: $sortBy, sortOrder: $sortOrder, deleted: $deleted
   ) {
     totalCount edges { cursor node { id name status } }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }

@@ -102,6 +102,8 @@ def value_of(field: ListField, workload: Workload, project: str | None) -> Value
         "startedAt": workload.started_at,
         "completedAt": workload.completed_at,
         "cancelRequestedAt": workload.cancel_requested_at,
+        "deletedAt": workload.deleted_at,
+        "retryOf": workload.retry_of,
     }
     return values[field.name]
 

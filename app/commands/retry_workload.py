@@ -1,0 +1,32 @@
+"""Submit an ended workload's request once more, as a workload of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from app.commands.change_workload import open_workload, organization_of
+from app.commands.context import CommandContext, noting_refusals
+from app.commands.submit_workload import Submitted, check_against_records, store_new, submitted_before
+from app.domain import requests
+from app.domain.people import Principal, unknown_workload
+from app.domain.submission import check_idempotency_key
+from app.store import reads
+
+
+async def retry_workload(
+    context: CommandContext, principal: Principal, workload_id: UUID, idempotency_key: str | None = None
+) -> Submitted:
+    """The new workload. Raises ConflictError until the old one has ended, and what a submission raises."""
+    slug = await organization_of(workload_id)
+    async with noting_refusals(context, principal, "retry_workload", slug, str(workload_id)):
+        access = await open_workload(principal, slug, workload_id)
+        workload = await reads.load_workload(workload_id)
+        if workload is None:
+            raise unknown_workload(workload_id)
+        key = check_idempotency_key(idempotency_key)
+        if earlier := await submitted_before(workload.organization_id, replace(workload.spec, idempotency_key=key)):
+            return earlier
+        again = requests.retry(workload, uuid4(), principal.name, key, context.clock.now())
+        await check_against_records(access, again.spec)
+        return await store_new(context, again)
