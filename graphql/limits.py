@@ -64,7 +64,7 @@ class RequestLimits(SchemaExtension):
             if (weight := scale.heaviest_operation()) > MAX_WEIGHT:
                 raise _too_complex(
                     f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: a field counts 1, a list ten times "
-                    f"what it holds, a page `first` times, a mutation {_MUTATION}, one on many ids {_BATCH} times that, "
+                    f"what it holds, a page `first` times, a mutation {_MUTATION}, on many ids {_BATCH} times that, "
                     f"a log {_HEAVY['WorkloadLog']}"
                 )
         yield
