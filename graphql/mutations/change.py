@@ -35,7 +35,7 @@ class OneWorkloadPayload:
 
 @strawberry.type(description="Why nothing was done to one workload of several.")
 class WorkloadError:
-    code: str = strawberry.field(description="As an error of the mutation on one carries it, such as CONFLICT or NOT_FOUND.")
+    code: str = strawberry.field(description="As an error of the mutation on one carries it, such as CONFLICT.")
     message: str = strawberry.field(description="One sentence on what is, and on what could be done.")
 
 
