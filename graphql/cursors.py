@@ -1,4 +1,4 @@
-"""Opaque cursors: a place in an ordered list of workloads, a place in an organization's events.
+"""Opaque cursors: a place in an ordered list of workloads, in an organization's events, in a workload's log.
 
 A cursor is taken only in the very spelling that it was given out in, so nothing forged or mangled reaches the store.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import astuple
 from datetime import UTC, datetime
 from uuid import UUID
 
 from app.domain.errors import InvalidInputError
 from app.domain.filters import Kind, ListField, Order, SortField, Value
+from app.domain.log_walk import Place
 from app.store.listing import Position
 
-_EVENT, _WORKLOAD = "e", "w"
+_EVENT, _LOG, _WORKLOAD = "e", "l", "w"
 _LONGEST = 6000  # characters; the longest sorted text is an image reference
 _LAST_SEQUENCE = 2**63 - 1
+_LAST_NANOSECOND = 2**62  # since 1970: the year 2116
 
 
 def _encode(text: str) -> str:
@@ -41,6 +44,22 @@ def parse_event_cursor(cursor: str) -> int:
     if cursor != event_cursor(sequence) or not 0 <= sequence <= _LAST_SEQUENCE:
         raise _not_ours(cursor)
     return sequence
+
+
+def log_cursor(workload_id: UUID, place: Place) -> str:
+    return _encode("|".join([_LOG, workload_id.hex, *map(str, astuple(place))]))
+
+
+def parse_log_cursor(cursor: str, workload_id: UUID) -> Place:
+    """Raises InvalidInputError for anything that `log_cursor` did not make for this workload."""
+    try:
+        numbers = [int(part) for part in _decode(cursor).split("|")[2:]]
+        place = Place(*numbers)
+    except (ValueError, TypeError):
+        raise _not_ours(cursor) from None
+    if cursor != log_cursor(workload_id, place) or not all(0 <= number <= _LAST_NANOSECOND for number in numbers):
+        raise _not_ours(cursor)
+    return place
 
 
 def workload_cursor(order: Order, position: Position) -> str:

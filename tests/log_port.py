@@ -41,15 +41,20 @@ class LogPort:
     most: int | None = None  # bytes of one connection, which breaks then
     opened: list[LogRange] = field(default_factory=list)
     open_now: int = 0
+    pieces_given: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def write(self, text: bytes) -> None:
         self.log += text
-        self._changed.set()
+        self._tell()
 
     def end(self) -> None:
         self.has_ended = True
-        self._changed.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        told, self._changed = self._changed, asyncio.Event()
+        told.set()
 
     async def find(self, _: str) -> tuple[ObservedJob | None, ObservedPod | None]:
         if self.error:
@@ -70,17 +75,17 @@ class LogPort:
     async def _pieces(self, part: LogRange) -> AsyncGenerator[bytes, None]:
         sent, most = 0, self.most
         while True:
-            lines = self._lines(part)
+            changed, lines = self._changed, self._lines(part)
             while sent < len(lines):
                 piece = lines[sent : sent + self.piece][: None if most is None else most - sent]
                 sent += len(piece)
+                self.pieces_given += 1
                 yield piece
                 if most is not None and sent >= most:
                     return
             if not part.follow or self.has_ended:
                 return
-            self._changed.clear()
-            await self._changed.wait()
+            await changed.wait()
 
     def _lines(self, part: LogRange) -> bytes:
         lines = [self.stamp(i) + line for i, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+", self.log))]

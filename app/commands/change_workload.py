@@ -28,15 +28,17 @@ async def change_workload(
         return await _until_it_wins(context, workload_id, decide)
 
 
-async def open_workload(principal: Principal, slug: str, workload_id: UUID) -> Access:
-    """The right to change it, as owner or admin of its organization.
+async def open_workload(
+    principal: Principal, slug: str, workload_id: UUID, permission: Permission = Permission.WRITE_WORKLOADS
+) -> Access:
+    """The right to it, to change it unless another is asked for, as owner or admin of its organization.
 
     That there is no such workload and that it is another organization's are not told apart.
     """
     if not slug:
         raise unknown_workload(workload_id)
     try:
-        return await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
+        return await open_gpu_workloads(principal, slug, permission)
     except NotFoundError:
         raise unknown_workload(workload_id) from None
 

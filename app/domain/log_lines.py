@@ -6,16 +6,34 @@ Kept and passed around with these stamps, because a reader finds its place again
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from functools import lru_cache
 
 LONGEST_STAMP = 36  # bytes: RFC 3339 with nanoseconds, an offset and the space behind it
 # https://github.com/kubernetes/cri-api and the kubelet's own printing: RFC3339Nano, in whatever zone the runtime has.
 _STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) ")
 _STAMPS = re.compile(rb"^" + _STAMP.pattern, re.MULTILINE)
+_PARTS = re.compile(rb"(.{19})(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
 _NUL = "\0"
 REPLACEMENT = "\ufffd"
 
 
-def stamp_length(lines: bytes, at: int = 0) -> int:
+@lru_cache(maxsize=16)
+def _seconds_of(moment: bytes, zone: bytes) -> int:
+    text = moment.decode() + ("+00:00" if zone == b"Z" else zone.decode())
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def nanoseconds_of(stamp: bytes) -> int:
+    """Since 1970. 0 for one that no calendar has."""
+    moment, fraction, zone = _PARTS.match(stamp).groups()  # type: ignore[union-attr]
+    try:
+        return _seconds_of(moment, zone) * 10**9 + int((fraction or b"0").ljust(9, b"0"))
+    except ValueError:
+        return 0
+
+
+def stamp_length(lines: bytes | bytearray, at: int = 0) -> int:
     """How many bytes of the line that begins there are its stamp; 0 where it has none."""
     found = _STAMP.match(lines, at)
     return found.end() - at if found else 0

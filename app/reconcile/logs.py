@@ -7,8 +7,9 @@ one may have left the watch.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from app.cluster.log_tail import log_tail
 from app.cluster.port import ClusterError, ClusterPort, RefusedError
@@ -24,6 +25,7 @@ from app.store.logs import StoredLog
 
 MOST_BYTES = 2**20  # of text, stamps not counted: what is kept of a log, and what is shown of a live one
 MOST_LINES = 50_000
+MOST_STREAMS = 64  # connections that stay open; who follows when there are so many asks again and again instead
 _LONGEST_WAIT = 4.0  # seconds that a reader waits for the cluster
 _NOT_FOUND, _GONE = 404, 410
 
@@ -66,6 +68,7 @@ class LogReader:
     port: ClusterPort
     projection: Projection
     retention_seconds: int
+    _streams: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STREAMS))
 
     async def read(self, workload: Workload, attempt: Attempt | None, most: Most) -> LogText:
         """What there is now. `attempt` None: the workload has none."""
@@ -88,7 +91,7 @@ class LogReader:
     async def _live(self, attempt: Attempt, most: Most) -> LogText:
         try:
             async with asyncio.timeout(_LONGEST_WAIT):
-                pod = await self._pod(attempt)
+                pod = await self.find_pod(attempt)
                 if pod is None:
                     return LogText(attempt.number, why_none=_without_pod(attempt))
                 tail = await log_tail(self.port, pod, most.size, most.lines)
@@ -101,7 +104,16 @@ class LogReader:
         why = "" if tail.lines else (words.WROTE_NOTHING if is_over else words.EMPTY)
         return LogText(attempt.number, tail.text, tail.was_cut, is_complete=is_over, why_none=why)
 
-    async def _pod(self, attempt: Attempt) -> ObservedPod | None:
+    @asynccontextmanager
+    async def stream(self) -> AsyncIterator[bool]:
+        """Whether a connection to the cluster may stay open inside."""
+        if self._streams.locked():
+            yield False
+            return
+        async with self._streams:
+            yield True
+
+    async def find_pod(self, attempt: Attempt) -> ObservedPod | None:
         _, pod = self.projection.observe(attempt.job_name)
         return pod or (await self.port.find(attempt.job_name))[1]
 

@@ -2,65 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.cluster.port import UnavailableError
 from app.domain import log_words
-from app.domain.states import Phase, Reason, Status
-from app.domain.workload import Attempt, Workload
-from app.store import logs, reads
+from app.domain.workload import Workload
 from app.store.logs import StoredLog
 from app.store.models import AttemptLogRow
-from app.store.writes import Change, apply_changes
+from tests.api.runs import WAITS_AGAIN, a_run, end, next_run
 from tests.api.world import WORKLOAD, Api
-from tests.clock import START
 from tests.log_port import POD, a_stamp
-from tests.store.builders import a_stored_workload, loaded
+from tests.store.builders import a_stored_workload
 
 LOG = "log%s { attempt text wasCut isComplete whyNone }"
-
-
-async def a_run(api: Api) -> Workload:
-    """A workload that executes, in its first attempt."""
-    return await next_run(api, await a_stored_workload(api.organizations["acme"]))
-
-
-async def next_run(api: Api, workload: Workload) -> Workload:
-    number = workload.attempt + 1
-    attempt = Attempt(workload.id, number, "gpu-1", "nvidia.com/gpu", placed_at=START, started_at=START)
-    changes: dict[str, Any] = {
-        "status": Status.RUNNING,
-        "phase": Phase.RUNNING,
-        "reason": Reason.EXECUTING,
-        "attempt": number,
-    }
-    await write(api, Change(workload, replace(workload, **changes), None, attempt))
-    return await loaded(workload)
-
-
-async def end(api: Api, workload: Workload, log: StoredLog | None = None, **changes: Any) -> Workload:
-    """The workload and its last attempt; the log of that is stored, where one is given."""
-    ended: dict[str, Any] = {
-        "status": Status.COMPLETED,
-        "phase": Phase.COMPLETED,
-        "reason": Reason.EXITED,
-        "exit_code": 0,
-    }
-    before = (await reads.attempts_of([workload.id]))[-1]
-    attempt = replace(before, ended_at=START, exit_code=0)
-    await write(api, Change(workload, replace(workload, **{**ended, **changes}), before, attempt))
-    if log is not None:
-        await logs.store_log(attempt, log, START)
-    return await loaded(workload)
-
-
-async def write(api: Api, change: Change) -> None:
-    acme = api.organizations["acme"]
-    assert await apply_changes(acme.id, [change], START) == [True]
-    api.services.commands.bus.wake_events(acme.id)
 
 
 async def log_of(api: Api, workload: Workload, arguments: str = "") -> dict[str, Any]:
@@ -108,8 +64,7 @@ async def test_what_is_kept_is_shown_when_the_cluster_has_nothing_any_more(api: 
 
 
 async def test_each_attempt_has_its_own(api: Api):
-    waiting = {"status": Status.PENDING, "phase": Phase.QUEUED, "reason": Reason.BACKING_OFF, "exit_code": None}
-    workload = await end(api, await a_run(api), StoredLog(a_stamp(0) + b"first\n"), **waiting)
+    workload = await end(api, await a_run(api), StoredLog(a_stamp(0) + b"first\n"), **WAITS_AGAIN)
     workload = await next_run(api, workload)
     api.port.pod, api.port.log = POD, b"second\n"
     assert (await log_of(api, workload))["text"] == "second\n"
