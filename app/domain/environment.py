@@ -16,7 +16,9 @@ from app.domain.shell_words import split_words
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MAX_VARIABLES = 500
 MAX_VALUE_BYTES = 128 * 1024 - 1  # Linux: MAX_ARG_STRLEN, for NAME=value and its NUL
-MAX_TOTAL_BYTES = 512 * 1024  # well inside the API server's 1.5 MiB per object
+MAX_TOTAL_BYTES = (
+    512 * 1024
+)  # with the words well inside the 1.5 MiB that etcd takes, and 3 MiB that the API server does
 
 # Set by the device plugin and the container toolkit for exactly the GPUs that were allocated.
 RESERVED_NAMES = frozenset(
@@ -39,7 +41,8 @@ def check_environment(pairs: Sequence[tuple[str, str]], field: str = "envVars") 
     if len(pairs) > MAX_VARIABLES:
         return [Problem(field, f"at most {MAX_VARIABLES} variables are taken; {len(pairs)} were given")]
     problems = [p for i, pair in enumerate(pairs) if (p := _check_pair(f"{field}[{i}]", *pair))]
-    total = sum(sent_size(name) + sent_size(value) for name, value in pairs)
+    # A name counts twice: the API server writes it down once more, beside the object, as a field that is managed.
+    total = sum(2 * sent_size(name) + sent_size(value) for name, value in pairs)
     if total > MAX_TOTAL_BYTES:
         words = f"names and values together may have {MAX_TOTAL_BYTES} bytes as they are sent; these have {total}"
         problems.append(Problem(field, words))
@@ -57,8 +60,8 @@ def _repeated(pairs: Sequence[tuple[str, str]], field: str) -> list[Problem]:
 
 
 def sent_size(text: str) -> int:
-    """Bytes of a text inside a Kubernetes object: every `$` is doubled there, and JSON spells some characters out."""
-    return len(json.dumps(text.replace("$", "$$"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    """Bytes of a text in a request to Kubernetes: every `$` is doubled there, and JSON spells out what isn't ASCII."""
+    return len(json.dumps(text.replace("$", "$$")))
 
 
 def _size(name: str, value: str) -> int:

@@ -98,18 +98,22 @@ def qos_class(spec: Json) -> str:
     return "Guaranteed" if equal else "Burstable"
 
 
+def job_labels(name: str, uid: str) -> dict[str, str]:
+    """What the pods of a Job carry. Whoever brings another value of one is refused."""
+    return {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+
+
 def default_job(job: Json, uid: str) -> Json:
     """`uid` is known before the object is stored, since the selector and the pods' labels carry it."""
     metadata, spec = job["metadata"], job["spec"]
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
-    labels = {
-        **(template_metadata.get("labels") or {}),
-        "batch.kubernetes.io/controller-uid": uid,
-        "batch.kubernetes.io/job-name": metadata["name"],
-        "controller-uid": uid,
-        "job-name": metadata["name"],
-    }
+    labels = {**job_labels(metadata["name"], uid), **(template_metadata.get("labels") or {})}
     filled = {
         "parallelism": 1,
         "completions": 1,

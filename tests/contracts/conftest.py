@@ -107,6 +107,12 @@ async def _transport(kubeconfig: Path) -> AsyncIterator[Transport]:
 
 
 @pytest.fixture
+async def transport(kubeconfig: Path) -> AsyncIterator[Transport]:
+    async with _transport(kubeconfig) as opened:
+        yield opened
+
+
+@pytest.fixture
 async def port(kubeconfig: Path, namespace: str) -> AsyncIterator[KubernetesPort]:
     """Pages of two, watches of five seconds, two seconds from SIGTERM to SIGKILL."""
     manifest = ManifestSettings(termination_grace_seconds=2)

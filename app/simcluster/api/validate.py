@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from app.simcluster.api.errors import Cause, forbidden_value, invalid_value, required, unsupported_value
+from app.simcluster.api.names import LABEL_RULE, SUBDOMAIN, label_value_problem, name_problem, qualified_problem
+from app.simcluster.api.validate_pod import pod_causes
+from app.simcluster.defaults import job_labels
 from app.simcluster.meta import Json
 from app.simcluster.quantity import parse_quantity
 from app.simcluster.resources import JOBS, NAMESPACES, PODS, ResourceType
 
-_LABEL = re.compile(r"([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_MAX_LABEL, _MAX_NAME, _MAX_ANNOTATIONS = 63, 253, 256 * 1024
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start"
-    " and end with an alphanumeric character (e.g. 'example.com', regex used for validation is"
-    " '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and"
-    " end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is"
-    " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
+_MAX_ANNOTATIONS = 256 * 1024
 _POLICIES = ("Always", "Never", "OnFailure")
 _JOB_POLICIES = ("OnFailure", "Never")
+_WORDS = {
+    "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
+}
+_STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _EXTENDED = re.compile(r".+/.+")
 # parts of Jobs that the simulated controller doesn't play; better refused than silently ignored
 _NOT_SIMULATED = ("podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes")
@@ -36,10 +32,10 @@ def validate(resource: ResourceType, obj: Json) -> list[Cause]:
     """All that is wrong with a defaulted object; empty when it is fine."""
     causes = [*_metadata(obj["metadata"], "metadata")]
     name = str(obj["metadata"].get("name", ""))
-    if resource is NAMESPACES and not _LABEL_NAME.fullmatch(name[:_MAX_LABEL]):
-        causes.append(invalid_value("metadata.name", name, "a lowercase RFC 1123 label is needed"))
+    if resource is NAMESPACES and name and (why := name_problem(name, LABEL_RULE)):
+        causes.append(invalid_value("metadata.name", name, why))
     if resource is PODS:
-        causes += _pod_spec(obj["spec"], "spec", _POLICIES)
+        causes += [*_pod_spec(obj["spec"], "spec", _POLICIES), *_images(obj["spec"])]
     if resource is JOBS:
         causes += _job(obj)
     return causes
@@ -73,18 +69,20 @@ def _metadata(metadata: Json, path: str) -> Iterator[Cause]:
     name = str(metadata.get("name", ""))
     if not name:
         yield required(f"{path}.name", "name or generateName is required")
-    elif len(name) > _MAX_NAME:
-        yield invalid_value(f"{path}.name", name, "must be no more than 253 bytes")
-    elif not _SUBDOMAIN.fullmatch(name):
-        yield invalid_value(f"{path}.name", name, _SUBDOMAIN_RULE)
+    elif why := name_problem(name, SUBDOMAIN):
+        yield invalid_value(f"{path}.name", name, why)
     yield from _labels(metadata.get("labels") or {}, f"{path}.labels")
-    for key in metadata.get("annotations") or {}:
-        yield from _qualified(key.lower(), f"{path}.annotations")
-    size = sum(len(key) + len(str(value)) for key, value in (metadata.get("annotations") or {}).items())
-    if size > _MAX_ANNOTATIONS:
-        yield Cause(f"{path}.annotations", "FieldValueTooLong", "Too long: may not be more than 262144 bytes")
-    for finalizer in metadata.get("finalizers") or []:
-        yield from _finalizer(finalizer, f"{path}.finalizers")
+    yield from _annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+    for at, finalizer in enumerate(metadata.get("finalizers") or []):
+        yield from _finalizer(finalizer, f"{path}.finalizers[{at}]")
+
+
+def _annotations(annotations: Json, path: str) -> Iterator[Cause]:
+    for key in annotations:
+        if why := qualified_problem(key.lower()):
+            yield invalid_value(path, key.lower(), why)
+    if sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        yield Cause(path, "FieldValueTooLong", "Too long: may not be more than 262144 bytes")
 
 
 def _finalizer(finalizer: str, path: str) -> Iterator[Cause]:
@@ -93,27 +91,18 @@ def _finalizer(finalizer: str, path: str) -> Iterator[Cause]:
     if "/" not in finalizer:
         why = "name is neither a standard finalizer name nor is it fully qualified"
         yield invalid_value(path, finalizer, why)
-    yield from _qualified(finalizer, path)
+    if why := qualified_problem(finalizer):
+        yield invalid_value(path, finalizer, why)
 
 
 def _labels(labels: Json, path: str) -> Iterator[Cause]:
     for key, value in labels.items():
-        yield from _qualified(key, path)
+        if why := qualified_problem(key):
+            yield invalid_value(path, key, why)
         if not isinstance(value, str):
             yield invalid_value(path, value, "must be a string")
-        elif len(value) > _MAX_LABEL:
-            yield invalid_value(path, value, "must be no more than 63 bytes")
-        elif not _LABEL.fullmatch(value):
-            yield invalid_value(path, value, _LABEL_RULE)
-
-
-def _qualified(key: str, path: str) -> Iterator[Cause]:
-    prefix, slash, name = key.rpartition("/")
-    if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > _MAX_NAME):
-        yield invalid_value(path, key, f"prefix part {_SUBDOMAIN_RULE}")
-    if not name or len(name) > _MAX_LABEL or not _LABEL.fullmatch(name):
-        why = "name part must consist of alphanumeric characters, '-', '_' or '.', and be no more than 63 bytes"
-        yield invalid_value(path, key, why)
+        elif why := label_value_problem(value):
+            yield invalid_value(path, value, why)
 
 
 def _job(job: Json) -> Iterator[Cause]:
@@ -124,6 +113,8 @@ def _job(job: Json) -> Iterator[Cause]:
             yield invalid_value(f"spec.{name}", value, "must be greater than or equal to 0")
     template = spec["template"]
     yield from _labels(template["metadata"].get("labels") or {}, "spec.template.labels")
+    yield from _annotations(template["metadata"].get("annotations") or {}, "spec.template.annotations")
+    yield from _own_labels(job)
     yield from _pod_spec(template["spec"], "spec.template.spec", _JOB_POLICIES)
     policy, policies = spec["podReplacementPolicy"], ("Failed", "TerminatingOrFailed")
     if policy not in policies:
@@ -135,6 +126,15 @@ def _job(job: Json) -> Iterator[Cause]:
             yield forbidden_value(f"spec.{name}", "the simulated cluster doesn't know it")
 
 
+def _own_labels(job: Json) -> Iterator[Cause]:
+    given = job["spec"]["template"]["metadata"].get("labels") or {}
+    for key, value in job_labels(job["metadata"].get("name", ""), job["metadata"]["uid"]).items():
+        if given.get(key) != value:
+            shown = json.dumps(given, sort_keys=True, separators=(",", ":"))
+            why = f"Invalid value: {shown}: must be '{value}'"
+            yield Cause(f"spec.template.metadata.labels[{key}]", "FieldValueInvalid", why)
+
+
 def _pod_spec(spec: Json, path: str, policies: tuple[str, ...]) -> Iterator[Cause]:
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and (not isinstance(deadline, int) or not 1 <= deadline < 2**31):
@@ -143,13 +143,24 @@ def _pod_spec(spec: Json, path: str, policies: tuple[str, ...]) -> Iterator[Caus
     for kind in ("containers", "initContainers"):
         for at, container in enumerate(spec.get(kind) or []):
             yield from _container(container, f"{path}.{kind}[{at}]", seen)
+    yield from pod_causes(spec, path)
     yield from _restart_policy(spec, path, policies)
     yield from _affinity(spec, path)
 
 
+def _images(spec: Json) -> Iterator[Cause]:
+    """Of pods only: a Job is taken with an image that its pods will be refused for."""
+    for kind in ("containers", "initContainers"):
+        for at, container in enumerate(spec.get(kind) or []):
+            image = container.get("image", "")
+            if image.strip() != image:
+                why = "must not have leading or trailing whitespace"
+                yield invalid_value(f"spec.{kind}[{at}].image", image, why)
+
+
 def _restart_policy(spec: Json, path: str, policies: tuple[str, ...]) -> Iterator[Cause]:
     policy = spec.get("restartPolicy")
-    if not policy:
+    if not policy or (policy == "Always" and policies == _JOB_POLICIES):
         yield required(f"{path}.restartPolicy", "valid values: " + ", ".join(f'"{item}"' for item in policies))
     elif policy not in policies:
         yield unsupported_value(f"{path}.restartPolicy", policy, policies)
@@ -159,15 +170,16 @@ def _container(container: Json, path: str, seen: set[str]) -> Iterator[Cause]:
     name, image = container.get("name", ""), container.get("image", "")
     if not name:
         yield required(f"{path}.name")
-    elif len(name) > _MAX_LABEL or not _LABEL_NAME.fullmatch(name):
-        yield invalid_value(f"{path}.name", name, "a lowercase RFC 1123 label is needed")
+    elif why := name_problem(name, LABEL_RULE):
+        yield invalid_value(f"{path}.name", name, why)
     elif name in seen:
         yield Cause(f"{path}.name", "FieldValueDuplicate", f'Duplicate value: "{name}"')
     seen.add(name)
     if not image:
         yield required(f"{path}.image")
-    elif image.strip() != image:
-        yield invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+    for field, allowed in _WORDS.items():
+        if (word := container.get(field)) not in (None, *allowed):
+            yield unsupported_value(f"{path}.{field}", word, allowed)
     for at, item in enumerate(container.get("env") or []):
         yield from _env(item, f"{path}.env[{at}]")
     yield from _resources(container.get("resources") or {}, f"{path}.resources")
@@ -188,15 +200,42 @@ def _env(item: Json, path: str) -> Iterator[Cause]:
 
 
 def _resources(resources: Json, path: str) -> Iterator[Cause]:
-    for kind in ("limits", "requests"):
-        for name, value in (resources.get(kind) or {}).items():
-            yield from _quantity(value, f"{path}.{kind}[{name}]", whole=bool(_EXTENDED.fullmatch(name)))
-    limits = resources.get("limits") or {}
-    for name, value in (resources.get("requests") or {}).items():
-        if _EXTENDED.fullmatch(name) and str(limits.get(name)) != str(value):
-            yield invalid_value(
-                f"{path}.requests", str(value), f"must be equal to {name} limit of {limits.get(name, 0)}"
-            )
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for kind, amounts in (("limits", limits), ("requests", requests)):
+        for name, value in amounts.items():
+            where = f"{path}.{kind}[{name}]"
+            yield from _resource_name(name, where)
+            yield from _quantity(value, where, whole=bool(_EXTENDED.fullmatch(name)))
+    for name, value in requests.items():
+        yield from _compared(name, value, limits.get(name), path)
+
+
+def _resource_name(name: str, path: str) -> Iterator[Cause]:
+    if why := qualified_problem(name):
+        yield invalid_value(path, name, why)
+    elif "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+        yield invalid_value(path, name, "must be a standard resource type or fully qualified")
+        yield invalid_value(path, name, "must be a standard resource for containers")
+
+
+def _compared(name: str, request: object, limit: object, path: str) -> Iterator[Cause]:
+    """A request against its limit: equal for what can't be overcommitted, else not above it."""
+    is_extended = bool(_EXTENDED.fullmatch(name))
+    if limit is None:
+        if is_extended:
+            yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+    elif is_extended and str(limit) != str(request):
+        yield invalid_value(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}")
+    elif not is_extended and _is_more(request, limit):
+        why = f"must be less than or equal to {name} limit of {limit}"
+        yield invalid_value(f"{path}.requests", str(request), why)
+
+
+def _is_more(request: object, limit: object) -> bool:
+    try:
+        return parse_quantity(str(request)) > parse_quantity(str(limit))
+    except ValueError:
+        return False  # said already
 
 
 def _quantity(value: object, path: str, *, whole: bool) -> Iterator[Cause]:
