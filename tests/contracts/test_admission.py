@@ -66,7 +66,7 @@ POD = "spec/template/spec"
 CONTAINER = f"{POD}/containers/0"
 label = at("spec/template/metadata/labels/k")
 key = at("spec/template/metadata/labels")
-annotations = at("spec/template/metadata/annotations")
+noted = at("spec/template/metadata/annotations")
 env = at(f"{CONTAINER}/env")
 volume = at(f"{POD}/volumes/+")
 mount = at(f"{CONTAINER}/volumeMounts/+")
@@ -93,7 +93,7 @@ TAKEN: Mapping[str, Callable[[Json], None]] = {
     "as we make it": lambda _: None,
     "the longest label": key({"k" * 63: "v" * 63}),
     "the longest prefix": key({f"{'.'.join(['d' * 63] * 3)}.{'d' * 61}/k": ""}),
-    "annotations of 256 KiB": annotations({"a": "x" * (256 * 1024 - 1)}),
+    "annotations of 256 KiB": noted({"a": "x" * (256 * 1024 - 1)}),
     "the longest name": at("metadata/name")("n" * 63),
     "an environment of 1 MiB": env([{"name": f"A{i}", "value": "x" * 2**17} for i in range(8)]),
     "a variable twice": env([{"name": "A", "value": "x"}, {"name": "A", "value": "y"}]),
@@ -124,7 +124,7 @@ REFUSED: Mapping[str, tuple[Callable[[Json], None], str]] = {
     "a line's end in a label": (label("v\n"), "spec.template.labels"),
     "the Job controller's label": (key({"job-name": "v"}), "spec.template.metadata.labels[job-name]"),
     "the controller's other label": (key({"controller-uid": "v"}), "spec.template.metadata.labels[controller-uid]"),
-    "annotations above 256 KiB": (annotations({"a": "é" * (128 * 1024)}), "spec.template.annotations"),
+    "annotations above 256 KiB": (noted({"a": "é" * (128 * 1024)}), "spec.template.annotations"),
     "a name of 64": (at("metadata/name")("n" * 64), "spec.template.labels"),
     "a variable without a name": (env([{"name": "", "value": "x"}]), f"{SPEC}.containers[0].env[0].name"),
     "a variable named a=b": (env([{"name": "a=b", "value": "x"}]), f"{SPEC}.containers[0].env[0].name"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -26,7 +27,7 @@ def pod_path(pod: ObservedPod) -> str:
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
-async def said(bench: Workbench, script: str, text: str, **more: object) -> str:
+async def said(bench: Workbench, script: str, text: str, **more: Any) -> str:
     """What the script says on a real node; a simulated one is told to say `text`."""
     _, pod = await bench.ended(bench.spec(script, text=text, **more))
     assert pod.terminated
