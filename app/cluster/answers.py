@@ -7,6 +7,7 @@ page) is not repeated to anybody.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -19,9 +20,11 @@ from app.cluster.port import ClusterError, ConflictError, GoneError, RefusedErro
 from app.domain.wording import clip
 
 MAX_MESSAGE = 500
+_DENIED = re.compile(r"\bdenied (the )?request\b")  # a webhook, a policy
 MAX_RETRY_AFTER = 60.0  # the API server asks for 32 s at most; a proxy's day must not blind us for one
 
-_UNAUTHORIZED, _NOT_FOUND, _TIMEOUT, _CONFLICT, _GONE, _TOO_MANY, _SERVER = 401, 404, 408, 409, 410, 429, 500
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TIMEOUT = 401, 403, 404, 408
+_CONFLICT, _GONE, _TOO_MANY, _SERVER = 409, 410, 429, 500
 _BAD_GATEWAYS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -39,6 +42,17 @@ def error_of(code: int, body: object, headers: Mapping[str, str]) -> ClusterErro
     if no_verdict or (code == _NOT_FOUND and not status):
         return UnavailableError(message, _retry_after(status, headers), code)
     return RefusedError(code, reason, message)
+
+
+def may_be_accepted_later(refusal: RefusedError) -> bool:
+    """Whether a create that was refused like this may be accepted as it is, once the installation is in order.
+
+    A namespace that is missing or being removed, a quota that is used up and a permission that we lack are nothing of
+    this Job's. What an admission policy or webhook says of it is: the former answers 422, the latter 403 by default.
+    """
+    if refusal.status == _FORBIDDEN:
+        return not _DENIED.search(refusal.message)
+    return refusal.status == _NOT_FOUND
 
 
 def decoded(body: bytes) -> dict[str, Any]:

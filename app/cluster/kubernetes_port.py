@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,12 +17,13 @@ import stamina
 
 from app.clock import Clock
 from app.cluster import labels
+from app.cluster.answers import may_be_accepted_later
 from app.cluster.brake import HeldBackError
 from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
 from app.cluster.log_answer import only_a_log
 from app.cluster.manifest import ManifestSettings, build_job
-from app.cluster.observer import Observer
+from app.cluster.observer import Observer, last_words
 from app.cluster.permissions import missing_permissions
 from app.cluster.port import (
     ClusterPort,
@@ -95,12 +96,18 @@ class KubernetesPort(ClusterPort):
         self._page_sizes: dict[Kind, int] = {}
         self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
         self._pods = f"/api/v1/namespaces/{settings.namespace}/pods"
+        self._events = f"/api/v1/namespaces/{settings.namespace}/events"
 
     async def close(self) -> None:
         await self._transport.close()
 
     async def create_job(self, spec: JobSpec) -> ObservedJob:
-        return await _repeat(self._create_job, spec, build_job(spec, self._settings.manifest))
+        try:
+            return await _repeat(self._create_job, spec, build_job(spec, self._settings.manifest))
+        except RefusedError as error:
+            if may_be_accepted_later(error):
+                raise UnavailableError(error.message, status=error.status) from error
+            raise
 
     async def delete_job(self, name: str, uid: str) -> None:
         with _absent_is_fine():
@@ -109,7 +116,10 @@ class KubernetesPort(ClusterPort):
     async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
         # The Job first: it never knows of a pod that is not to be seen afterwards.
         job = await _repeat(self._get_job, job_name)
-        return job, choose_pod(await _repeat(self._pods_of, job_name))
+        pod = choose_pod(await _repeat(self._pods_of, job_name))
+        if job is not None and pod is None and not job.failure:
+            job = replace(job, obstacle=await self._why_no_pod(job))
+        return job, pod
 
     async def limit_run(self, pod: ObservedPod, seconds: int) -> None:
         try:
@@ -204,10 +214,6 @@ class KubernetesPort(ClusterPort):
             answer = await self._transport.call(Request("POST", self._jobs, body=manifest))
         except ConflictError:
             return await self._own_job(spec)
-        except RefusedError as error:
-            if error.status == _NOT_FOUND:  # the namespace: the installation's fault, not this Job's
-                raise UnavailableError(error.message) from error
-            raise
         return self._understood_job(answer)
 
     async def _own_job(self, spec: JobSpec) -> ObservedJob:
@@ -241,6 +247,15 @@ class KubernetesPort(ClusterPort):
         if len(pods) < len(raws):  # saying "absent" of what is there would end a workload
             raise UnavailableError("the cluster's API answered with a pod that can't be understood")
         return pods
+
+    async def _why_no_pod(self, job: ObservedJob) -> str:
+        """What the Job controller last said about a pod that it could not create; its events alone tell."""
+        selector = f"involvedObject.uid={job.uid},reason=FailedCreate"
+        try:
+            answer = await self._transport.call(Request("GET", self._events, {"fieldSelector": selector}))
+        except (RefusedError, UnavailableError):  # only words: whether there is a pod is known without them
+            return ""
+        return last_words(answer.get("items") or [])
 
     async def _delete(self, path: str, uid: str, options: dict[str, str]) -> None:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, **options}

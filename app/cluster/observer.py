@@ -6,7 +6,7 @@ understood becomes None, and the caller counts it. Typed client models are left 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -87,6 +87,17 @@ class Observer:
 
     def _gpus(self, resources: Json) -> tuple[tuple[str, int], ...]:
         return tuple(sorted((name, amount(name, count)) for name, count in resources.items() if self.is_gpu(name)))
+
+
+def last_words(events: Iterable[object]) -> str:
+    """The message of the youngest of some raw events; empty without one that is understood."""
+    known = [event for event in events if isinstance(event, dict) and isinstance(event.get("message"), str)]
+    return max(known, key=_seen_at, default={"message": ""})["message"]
+
+
+def _seen_at(event: Json) -> str:
+    """Recorders fill in one or the other stamp; as texts of the same form they can be compared."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def _understood(read: Callable[[], T]) -> T | None:

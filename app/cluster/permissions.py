@@ -35,6 +35,7 @@ NEEDED = (
     *(Permission(verb, "", "pods", everywhere=True) for verb in ("list", "watch")),
     *(Permission(verb, "", "pods") for verb in ("get", "patch", "delete")),
     Permission("get", "", "pods", "log"),
+    Permission("list", "", "events"),
     *(Permission(verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "delete")),
 )
 

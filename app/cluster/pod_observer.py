@@ -10,7 +10,8 @@ from typing import Any
 from app.cluster import labels
 from app.cluster.fields import Json, MalformedError, condition, mapping, moment, needed, objects, text, texts, whole
 from app.cluster.requests import pod_requests
-from app.domain.observed import ObservedPod, Terminated
+from app.domain.observed import NEUTRAL_WAITING, ObservedPod, Terminated
+from app.domain.wording import because, exited
 
 
 def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
@@ -61,12 +62,28 @@ def _container(status: Json) -> dict[str, Any]:
     ours = (c for c in objects(status, "containerStatuses") if c.get("name") == labels.CONTAINER)
     state = mapping(next(ours, {}), "state")
     waiting, ended = mapping(state, "waiting"), mapping(state, "terminated")
-    return {
+    facts = {
         "waiting_reason": text(waiting, "reason"),
         "waiting_message": text(waiting, "message"),
         "running_since": moment(mapping(state, "running"), "startedAt"),
         "terminated": _terminated(ended) if ended else None,
     }
+    is_set_up = bool(ended) or "running" in state
+    return facts if is_set_up else facts | _setting_up(status)
+
+
+def _setting_up(status: Json) -> dict[str, Any]:
+    """What the init containers do that somebody put before ours; nothing where all goes well with them."""
+    for container in objects(status, "initContainerStatuses"):
+        who, state = f"init container {text(container, 'name')}", mapping(container, "state")
+        waiting, ended = mapping(state, "waiting"), mapping(state, "terminated")
+        if text(waiting, "reason") not in ("", *NEUTRAL_WAITING):
+            message = because(text(waiting, "message"))
+            return {"waiting_reason": text(waiting, "reason"), "waiting_message": f"{who}{message}"}
+        if code := whole(ended, "exitCode"):
+            words = " ".join(part for part in (text(ended, "reason"), text(ended, "message")) if part)
+            return {"init_failure": f"{who} {exited(code)}{because(words)}"}
+    return {}
 
 
 def _terminated(ended: Json) -> Terminated:

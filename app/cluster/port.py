@@ -6,7 +6,8 @@ attempt, what is deleted or patched is named by its uid, a thing that is already
 four errors, and retry or give up is decided by that type:
 
 ClusterError
-├── UnavailableError  no verdict: unreachable, overloaded, failing, or our credentials aren't accepted; try again later
+├── UnavailableError  no verdict: unreachable, overloaded, failing, or our credentials aren't accepted; or the
+│                     installation is not in order (no namespace, a full quota, no permission); try again later
 ├── RefusedError      a verdict on this very request; the same request will be refused again
 ├── ConflictError     the name belongs to something that isn't ours, or the uid is another's
 └── GoneError         the position to continue from is no longer held; list again

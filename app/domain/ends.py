@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from app.domain import wording
 from app.domain.observed import Observation
@@ -20,8 +20,8 @@ _POD_REASONS = {
     "Evicted": Reason.EVICTED,
     "Preempting": Reason.PREEMPTED,
     "Terminated": Reason.EVICTED,
-    "NodeShutdown": Reason.EVICTED,
     "NodeLost": Reason.NODE_LOST,
+    "NodeShutdown": Reason.NODE_REFUSED,
     "UnexpectedAdmissionError": Reason.NODE_REFUSED,
     "NodeAffinity": Reason.NODE_REFUSED,
     "NodeName": Reason.NODE_REFUSED,
@@ -41,8 +41,13 @@ _IMAGE_TROUBLE = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
 )
 START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
-_CONFIGURATION_TROUBLE = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+_CONFIGURATION_TROUBLE = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+)
+# What an attempt waits for before the kubelet has a word about it. The last is the scheduler's.
+NO_JOB, NO_POD, NO_NODE = "JobNotCreated", "FailedCreate", "Unschedulable"
 _STOPPED = frozenset({143, 137})  # what SIGTERM and SIGKILL leave
+_STAMP_MOVES = timedelta(seconds=2)  # seen on a real cluster: a second
 LOST_CONTAINERS = frozenset({"ContainerStatusUnknown", "Unknown"})
 
 
@@ -125,18 +130,35 @@ def _infrastructure(_workload: Workload, attempt: Attempt, seen: Observation) ->
     if pod.phase == "Succeeded":
         return None  # it came to its own good end, whatever happened to its server then
     reason = _POD_REASONS.get(pod.reason) or (Reason.NODE_REFUSED if pod.reason.startswith("OutOf") else None)
+    if reason is Reason.NODE_REFUSED and _had_ended(attempt):
+        return None
     if reason is None and pod.disruption:
-        reason = _DISRUPTIONS.get(pod.disruption, Reason.EVICTED)
+        reason = _disrupted(pod.disruption, seen)
     if reason is None and attempt.termination in LOST_CONTAINERS and not _deadline_exceeded(seen):
         reason = _deleter(seen) if pod.deletion_requested_at else Reason.NODE_LOST
     if reason is None and _refused_without_a_word(attempt, seen):
-        reason = Reason.NODE_REFUSED
+        reason = _deleter(seen) if pod.deletion_requested_at else Reason.NODE_REFUSED
     if reason is None and attempt.finished_at and _deleted_by_somebody(attempt, seen):
         reason = _deleter(seen)
     if reason is None:
         return None
     word = pod.reason or pod.disruption or attempt.termination
     return End(Status.FAILED, reason, f"{_INFRASTRUCTURE_WORDS[reason]} {attempt.server}{_detail(word, pod.message)}")
+
+
+def _had_ended(attempt: Attempt) -> bool:
+    """A kubelet that starts again refuses anew what it finds, also what came to an end of its own meanwhile.
+
+    What it stops for that is left with the code of its signal (kubernetes/kubernetes#117955).
+    """
+    return attempt.started_at is not None and attempt.exit_code is not None and attempt.exit_code not in _STOPPED
+
+
+def _disrupted(why: str, seen: Observation) -> Reason:
+    """A taint that evicts is set by the cluster for a server that is silent, and by people for one that isn't."""
+    if why == "DeletionByTaintManager" and seen.node_answers:
+        return Reason.EVICTED
+    return _DISRUPTIONS.get(why, Reason.EVICTED)
 
 
 _INFRASTRUCTURE_WORDS = {
@@ -155,7 +177,9 @@ def _detail(word: str, message: str) -> str:
 
 def _refused_without_a_word(attempt: Attempt, seen: Observation) -> bool:
     pod = seen.pod
-    return pod is not None and pod.phase == "Failed" and attempt.exit_code is None and not _deadline_exceeded(seen)
+    if pod is None or pod.phase != "Failed" or attempt.exit_code is not None or _deadline_exceeded(seen):
+        return False
+    return not pod.init_failure or pod.deletion_requested_at is not None
 
 
 def _deleter(seen: Observation) -> Reason:
@@ -163,8 +187,12 @@ def _deleter(seen: Observation) -> Reason:
 
 
 def _deleted_by_somebody(attempt: Attempt, seen: Observation) -> bool:
+    """By the pod's deletion stamp, which moves on to the end once the kubelet reports it: the signal's code tells."""
     deleted = seen.pod.deletion_requested_at if seen.pod else None
-    return deleted is not None and attempt.finished_at is not None and deleted <= attempt.finished_at
+    if deleted is None or attempt.finished_at is None:
+        return False
+    moved_on = _STAMP_MOVES if attempt.exit_code in _STOPPED else timedelta(0)
+    return deleted <= attempt.finished_at + moved_on
 
 
 def _never_started(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
@@ -180,14 +208,24 @@ def _never_started(workload: Workload, attempt: Attempt, seen: Observation) -> E
     return End(Status.FAILED, start_failure(attempt.waiting_reason), wording.start_timeout(limit, attempt.waiting))
 
 
+def _setup_failed(_workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
+    failure = seen.pod.init_failure if seen.pod is not None and attempt.stop_reason is None else ""
+    if not failure or attempt.exit_code is not None or _deadline_exceeded(seen):
+        return None
+    words = f"its container could not be set up{wording.because(failure)}"
+    return End(Status.FAILED, Reason.CONFIGURATION_ERROR, words)
+
+
 def start_failure(waiting_reason: str) -> Reason:
     """The kind of a start that never succeeded, from the kubelet's last word about it."""
     if waiting_reason in _HOPELESS_IMAGES:
         return Reason.IMAGE_INVALID
     if waiting_reason in _IMAGE_TROUBLE:
         return Reason.IMAGE_PULL_FAILED
-    if waiting_reason == "Unschedulable":
+    if waiting_reason == NO_NODE:
         return Reason.NODE_REFUSED  # the scheduler disagrees with our choice of server
+    if waiting_reason in (NO_JOB, NO_POD):
+        return Reason.JOB_NOT_CREATED
     if waiting_reason in _CONFIGURATION_TROUBLE:
         return Reason.CONFIGURATION_ERROR
     return Reason.START_TIMEOUT
@@ -217,6 +255,7 @@ _RULES: dict[_Rule, str] = {
         "eviction, preemption, node loss, refusal by the kubelet: another server if the container never executed "
         "(three tries) or while `maxRetries` lasts, else `failed`"
     ),
+    _setup_failed: "an init container that the cluster's owner put before it failed: `failed`",
     _never_started: (
         "it could not start: a malformed reference at once, a missing image or configuration when the start limit "
         "passes, `StartError`: `failed` by kind, with the last message"

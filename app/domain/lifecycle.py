@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from app.domain import wording
-from app.domain.ends import LOST_CONTAINERS, START_ERRORS, End, end_of, is_hopeless_image
-from app.domain.observed import Observation, ObservedPod
+from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
+from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedPod
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -22,7 +22,7 @@ MAX_START_TRIES = 3
 STOP_RECHECK_SECONDS = 5
 SETTLE_SECONDS = 60
 HAND_OVER_SECONDS = 5
-NEUTRAL_WAITING = frozenset({"ContainerCreating", "PodInitializing"})
+POD_RECHECK_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def record(attempt: Attempt, seen: Observation) -> Attempt:
     if job is not None and not attempt.job_uid:
         attempt = replace(attempt, job_uid=job.uid)
     if pod is None:
-        return attempt
+        return _waiting_for(attempt, NO_POD, job.obstacle) if job is not None and job.obstacle else attempt
     attempt = replace(attempt, pod_name=pod.name, pod_uid=pod.uid, gpus=pod.gpus or attempt.gpus)
     attempt = _record_waiting(attempt, pod)
     return _record_times(attempt, pod)
@@ -102,17 +102,20 @@ def record(attempt: Attempt, seen: Observation) -> Attempt:
 
 def _record_waiting(attempt: Attempt, pod: ObservedPod) -> Attempt:
     """The last obstacle. A neutral word does not cover it up, nor does what the cluster says while we stop the pod."""
-    reason = pod.waiting_reason or ("Unschedulable" if pod.scheduling_message else "")
+    reason = pod.waiting_reason or (NO_NODE if pod.scheduling_message else "")
     is_neutral = reason in NEUTRAL_WAITING
     if not reason or attempt.stop_reason is not None or (is_neutral and _is_obstacle(attempt.waiting_reason)):
         return attempt
-    message = wording.clip(pod.waiting_message or pod.scheduling_message)
-    return replace(attempt, waiting_reason=reason, waiting_message=message)
+    return _waiting_for(attempt, reason, pod.waiting_message or pod.scheduling_message)
+
+
+def _waiting_for(attempt: Attempt, reason: str, message: str) -> Attempt:
+    return replace(attempt, waiting_reason=reason, waiting_message=wording.clip(message))
 
 
 def _is_obstacle(waiting_reason: str) -> bool:
-    """Something that may still be in the way; once a pod has a node, that it had none is over."""
-    return waiting_reason not in NEUTRAL_WAITING and waiting_reason not in ("", "Unschedulable")
+    """Something that may still be in the way; once a pod has a node, that there was none, or no pod, is over."""
+    return waiting_reason not in NEUTRAL_WAITING and waiting_reason not in ("", NO_JOB, NO_POD, NO_NODE)
 
 
 def _record_times(attempt: Attempt, pod: ObservedPod) -> Attempt:
@@ -209,7 +212,10 @@ def _progress(workload: Workload, attempt: Attempt, seen: Observation, now: date
     if seen.job is None and seen.pod is None:
         return Decision(workload, attempt, (CreateJob(),), _start_deadline(workload, attempt, seen))
     if attempt.started_at is None:
-        return Decision(_starting(workload, attempt, seen), attempt, (), _start_deadline(workload, attempt, seen))
+        wake_at = _start_deadline(workload, attempt, seen)
+        if seen.pod is None:  # nobody tells why, one has to ask
+            wake_at = min(wake_at, now + timedelta(seconds=POD_RECHECK_SECONDS))
+        return Decision(_starting(workload, attempt, seen), attempt, (), wake_at)
     running = replace(workload, started_at=attempt.started_at, server=attempt.server, gpus=attempt.gpus)
     words = (Phase.RUNNING, Reason.EXECUTING, wording.executing(attempt.server))
     if seen.node_answers is False:
@@ -226,10 +232,16 @@ def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Worklo
         words = wording.unreachable(attempt.server)
         return _move(workload, workload.status, Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, words)
     workload = replace(workload, gpus=attempt.gpus)
-    pulling = attempt.waiting_reason in ("ErrImagePull", "ImagePullBackOff")
-    reason = Reason.PULLING_IMAGE if pulling else Reason.STARTING
+    reason = _STARTING.get(attempt.waiting_reason, Reason.STARTING)
     words = wording.starting(attempt.server, attempt.waiting)
     return _move(workload, workload.status, Phase.INITIALIZING, reason, words)
+
+
+_STARTING = {
+    "ErrImagePull": Reason.PULLING_IMAGE,
+    "ImagePullBackOff": Reason.PULLING_IMAGE,
+    NO_POD: Reason.JOB_NOT_CREATED,
+}
 
 
 def _limit_run(workload: Workload, attempt: Attempt, seen: Observation, now: datetime) -> tuple[Action, ...]:
@@ -294,11 +306,12 @@ def is_to_be_confirmed(before: Attempt, decision: Decision, seen: Observation) -
     return is_end or (before.stop_reason is None and after.stop_reason in (Reason.RUN_TIMEOUT, Reason.START_TIMEOUT))
 
 
-def note_obstacle(workload: Workload, words: str) -> Workload:
-    """The workload with the reason why its Job is not there yet: the cluster, or how GPUYard is set up on it."""
+def note_obstacle(workload: Workload, attempt: Attempt, words: str) -> Decision:
+    """Say why the Job is not there yet: the cluster, or how GPUYard is set up on it. The start limit ends the wait."""
     if workload.phase is not Phase.CREATING:
-        return workload
-    return replace(workload, reason=Reason.JOB_NOT_CREATED, message=wording.not_created_yet(words))
+        return Decision(workload, attempt)
+    told = replace(workload, reason=Reason.JOB_NOT_CREATED, message=wording.not_created_yet(words))
+    return Decision(told, _waiting_for(attempt, NO_JOB, words))
 
 
 def refuse(workload: Workload, attempt: Attempt, words: str, now: datetime, policy: Policy) -> Decision:
@@ -398,7 +411,8 @@ def decide_cleanup(
         return (replace(attempt, cleaned_at=now) if gone else attempt), tuple(actions), None
     assert attempt.ended_at is not None  # noqa: S101 — only asked for an ended attempt
     kept_until = attempt.ended_at + timedelta(seconds=policy.job_retention_seconds)
-    if attempt.stop_reason is None and attempt.exit_code is not None and now < kept_until:
+    has_stopped = seen.pod is None or seen.pod.is_over  # a sidecar may run on, on the GPUs
+    if attempt.stop_reason is None and attempt.exit_code is not None and has_stopped and now < kept_until:
         return attempt, tuple(actions), kept_until
     if not seen.job.is_deleting:
         actions.append(DeleteJob(seen.job.uid))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+NEUTRAL_WAITING = frozenset({"ContainerCreating", "PodInitializing"})  # every container waits so before it starts
+
 
 @dataclass(frozen=True)
 class Terminated:
@@ -19,7 +21,10 @@ class Terminated:
 
 @dataclass(frozen=True)
 class ObservedPod:
-    """`phase` is the pod's own; the container fields are those of the workload's container, not of sidecars."""
+    """`phase` is the pod's own; the container fields are those of the workload's container, not of sidecars.
+
+    `init_failure`: which init container, put there by the cluster's owner, failed and how; ours never starts then.
+    """
 
     uid: str
     name: str
@@ -33,6 +38,7 @@ class ObservedPod:
     waiting_message: str = ""
     running_since: datetime | None = None
     terminated: Terminated | None = None
+    init_failure: str = ""
     disruption: str = ""
     scheduling_message: str = ""
     created_at: datetime | None = None
@@ -66,6 +72,7 @@ class ObservedJob:
     """`failure` is the reason of the Failed or FailureTarget condition, empty while there is none.
 
     `installation` is the id of the GPUYard that made it, `server` the only one that its pod may run on.
+    `obstacle`: why it has no pod, in the controller's words; only a direct look at the cluster tells.
     """
 
     uid: str
@@ -80,6 +87,7 @@ class ObservedJob:
     installation: str = ""
     server: str = ""
     gpu_resource: str = ""
+    obstacle: str = ""
 
 
 @dataclass(frozen=True)

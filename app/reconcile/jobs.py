@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -17,6 +17,7 @@ from app.clock import Clock
 from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError, VolumeMount
 from app.cluster.projection import Projection
 from app.domain.lifecycle import (
+    POD_RECHECK_SECONDS,
     Action,
     CreateJob,
     Decision,
@@ -105,7 +106,8 @@ class JobReconciler:
             )
             return now
         except UnavailableError as error:  # nobody's verdict: say why the Job is still missing, and try again
-            await self._write(stored, attempt, Decision(note_obstacle(stored.workload, error.message), attempt), now)
+            after = decision.attempt or attempt
+            await self._write(stored, after, note_obstacle(stored.workload, after, error.message), now)
             raise
         return decision.wake_at
 
@@ -113,9 +115,14 @@ class JobReconciler:
         """What is seen of the attempt. An absence that something would be decided on is confirmed with the API."""
         job, pod = self.projection.observe(attempt.job_name)
         was_there = bool(attempt.job_uid) or attempt.stop_reason is not None or attempt.ended_at is not None
-        if (job is None and was_there) or (pod is None and attempt.pod_uid):
+        if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
         return self._observation(attempt, job, pod)
+
+    def _wants_a_pod(self, attempt: Attempt, job: ObservedJob | None) -> bool:
+        """The controller makes a Job's pod at once; why it could not is told by the cluster when asked."""
+        overdue = self.clock.now() >= attempt.placed_at + timedelta(seconds=POD_RECHECK_SECONDS / 2)
+        return job is not None and attempt.ended_at is None and overdue
 
     async def _look(self, attempt: Attempt) -> Observation:
         return self._observation(attempt, *await self.port.find(attempt.job_name))

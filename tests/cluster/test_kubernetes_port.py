@@ -22,6 +22,7 @@ from tests.log_port import a_stamp
 
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 POD = f"{PODS}/pod-pod-uid"
 NODES = "/api/v1/nodes"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -62,12 +63,26 @@ async def test_a_create_whose_answer_was_lost(port: KubernetesPort, api: Scripte
 
 
 async def test_a_refusal_keeps_status_reason_and_a_short_message(port: KubernetesPort, api: ScriptedApi):
-    api.on("POST", JOBS, failure(403, "Forbidden", "exceeded quota\n" + "x" * 5000))
+    api.on("POST", JOBS, failure(403, "Forbidden", "a webhook denied the request\n" + "x" * 5000))
     with pytest.raises(RefusedError) as caught:
         await port.create_job(job_spec())
     assert (caught.value.status, caught.value.reason, len(api.requests)) == (403, "Forbidden", 1)
-    assert caught.value.message.startswith("403 Forbidden: exceeded quota x")
+    assert caught.value.message.startswith("403 Forbidden: a webhook denied the request x")
     assert len(caught.value.message) == 500
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(403, "exceeded quota: jobs"), (403, "the namespace is being terminated"), (404, 'namespaces "jobs" not found')],
+)
+async def test_what_the_installation_lacks_is_no_verdict_on_the_job(
+    port: KubernetesPort, api: ScriptedApi, code: int, words: str
+):
+    """Nor does it pass by within the call."""
+    api.on("POST", JOBS, failure(code, "Forbidden", words))
+    with pytest.raises(UnavailableError, match=words) as caught:
+        await port.create_job(job_spec())
+    assert (caught.value.status, len(api.requests)) == (code, 1)
 
 
 async def test_too_many_requests_are_repeated_when_the_server_says(port: KubernetesPort, api: ScriptedApi):
@@ -112,6 +127,18 @@ async def test_find_asks_for_the_pods_of_the_job(port: KubernetesPort, api: Scri
     assert found_pod.job_name == JOB
     selector = f"app.kubernetes.io/managed-by=gpuyard,batch.kubernetes.io/job-name={JOB}"
     assert api.requests[-1].query == {"labelSelector": selector}
+
+
+async def test_why_a_job_has_no_pod_is_asked_for(port: KubernetesPort, api: ScriptedApi):
+    api.on("GET", f"{JOBS}/{JOB}", answer(job_json(uid="job-uid")))
+    api.on("GET", PODS, answer({"items": []}))
+    early, late = ({"message": f"pod {n} is forbidden", "lastTimestamp": f"2026-11-30T12:00:0{n}Z"} for n in (1, 2))
+    api.on("GET", EVENTS, answer({"items": [late, early, {"message": None}, "nonsense"]}), failure(403, "Forbidden"))
+    found, _ = await port.find(JOB)
+    assert found == job(uid="job-uid", obstacle="pod 2 is forbidden")
+    assert api.requests[-1].query == {"fieldSelector": "involvedObject.uid=job-uid,reason=FailedCreate"}
+    found, _ = await port.find(JOB)
+    assert found == job(uid="job-uid")
 
 
 async def test_a_pod_that_is_not_understood_is_no_absence(port: KubernetesPort, api: ScriptedApi):
@@ -333,7 +360,7 @@ async def test_what_is_missing_is_said_in_words(port: KubernetesPort, api: Scrip
     api.on("POST", REVIEWS, *allowed, answer({"status": {}}))
     problems = await port.check()
     assert problems[0] == f"the namespace {NAMESPACE} doesn't exist"
-    assert len(problems) == 7
+    assert len(problems) == 8
 
 
 @pytest.mark.parametrize("not_served", [failure(404, "NotFound"), Answer(404, [b"404 page not found"])])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.lifecycle import DeleteJob, decide, refuse
+from app.domain.lifecycle import DeleteJob, decide, refuse, request_cancel
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Attempt
 from tests.domain.builders import (
@@ -17,6 +17,7 @@ from tests.domain.builders import (
     a_running_pod,
     a_running_workload,
     a_starting_workload,
+    a_workload,
     an_attempt,
     an_end,
     an_ended_pod,
@@ -177,3 +178,10 @@ def test_the_moment_of_the_first_intent_to_stop_is_kept() -> None:
     attempt = stopped_for(Reason.CANCEL_REQUESTED, 701, an_executing_attempt())
     later = decide(workload, attempt, seen(a_running_pod(), is_deleting=True), at(800), POLICY).attempt
     assert later == replace(attempt, gpus=a_running_pod().gpus)
+
+
+def test_what_is_held_is_cancelled_at_once() -> None:
+    held = a_workload(phase=Phase.SUSPENDED, attempt=1)
+    decision = request_cancel(held, "bob@example.org", at(9000))
+    assert (decision.workload.status, decision.workload.phase) == (Status.CANCELLED, Phase.CANCELLED)
+    assert decision.workload.completed_at == at(9000)

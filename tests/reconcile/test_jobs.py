@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.cluster.port import ConflictError, Kind, RefusedError, UnavailableError
+from app.domain.lifecycle import POD_RECHECK_SECONDS
 from app.domain.observed import ObservedJob
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Workload
@@ -13,7 +16,7 @@ from tests.clock import START
 from tests.reconcile.builders import SERVER, World, name_of, seconds
 from tests.store.builders import loaded
 
-REFUSED = RefusedError(403, "Forbidden", "exceeded quota: gpus")
+REFUSED = RefusedError(422, "Invalid", "images must come from registry.example.com")
 UNAVAILABLE = UnavailableError("no route to host", retry_after=7.0)
 
 
@@ -154,6 +157,54 @@ async def test_a_cluster_that_does_not_answer_loses_nothing_and_is_named(world: 
     assert UNAVAILABLE.message in held_up.message
     await world.settle(workload)
     assert world.cluster.created == [name_of(workload)]
+
+
+async def test_what_the_cluster_never_took_ends_at_the_start_limit_with_its_words(world: World):
+    workload = await world.place(spec={"start_timeout_seconds": 60})
+    quota = UnavailableError("403 Forbidden: exceeded quota: jobs", status=403)
+    world.cluster.fail("create_job", *[quota] * 20)
+    await the_loop_goes_on(world, workload.id, 3)
+    assert (await loaded(workload)).reason is Reason.JOB_NOT_CREATED
+    world.clock.advance(60)
+    await the_loop_goes_on(world, workload.id, 2)
+    done = await loaded(workload)
+    assert (done.status, done.reason, done.started_at) == (Status.FAILED, Reason.JOB_NOT_CREATED, None)
+    assert "within 60 s of being placed" in done.message
+    assert "exceeded quota: jobs" in done.message
+    assert world.cluster.created == []
+    assert len(await world.ends(workload)) == 1
+
+
+async def test_a_quota_that_frees_up_leaves_no_trace(world: World):
+    workload = await world.place()
+    world.cluster.fail("create_job", UnavailableError("403 Forbidden: exceeded quota: jobs", status=403))
+    await the_loop_goes_on(world, workload.id, 2)
+    world.cluster.start_pod(name_of(workload), world.clock.now())
+    world.cluster.change_pod(name_of(workload), waiting_reason="ContainerCreating")
+    await world.settle(workload)
+    now = await loaded(workload)
+    assert (now.phase, now.reason) == (Phase.INITIALIZING, Reason.STARTING)
+    assert "quota" not in now.message
+
+
+async def test_why_a_job_has_no_pod_is_found_out(world: World):
+    workload = await world.place(spec={"start_timeout_seconds": 60})
+    await world.settle(workload)
+    name = name_of(workload)
+    job = world.cluster.jobs[name]
+    world.cluster.jobs[name] = replace(job, obstacle="Error creating: exceeded quota: gpus")
+    world.projection.put(job)  # a watch shows no such words
+    assert await world.step(workload) == world.clock.now() + seconds(POD_RECHECK_SECONDS)
+    world.clock.advance(POD_RECHECK_SECONDS)
+    await world.step(workload)
+    stuck = await loaded(workload)
+    assert (stuck.phase, stuck.reason) == (Phase.INITIALIZING, Reason.JOB_NOT_CREATED)
+    assert "exceeded quota: gpus" in stuck.message
+    world.clock.advance(60)
+    await world.settle(workload)
+    done = await loaded(workload)
+    assert (done.status, done.reason) == (Status.FAILED, Reason.JOB_NOT_CREATED)
+    assert "exceeded quota: gpus" in done.message
 
 
 @pytest.mark.parametrize("error", [REFUSED, ConflictError("another pod by now")])
