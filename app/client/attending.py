@@ -1,23 +1,41 @@
-"""Staying with a workload: its events while one waits, and letting go of it."""
+"""Staying with a workload: its events while one waits, its log as it comes, and letting go of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
+from app.client.following import follow
 from app.client.session import Session
-from app.client.waiting import EXIT_DETACHED, Waiter, ended, progress
+from app.client.sockets import subscribe
+from app.client.waiting import EXIT_DETACHED, Progress, Waiter, begun, ended
 
 
-def wait_for(
-    session: Session, workload_id: str, until: Callable[[Mapping[str, Any]], bool] = ended
-) -> Mapping[str, Any]:
-    """Tell what happens until it is so."""
-    return progress(lambda: session.workload("command/progress", workload_id), _waiter(session), until)
+def stay_to_the_end(session: Session, workload_id: str, *, follows: bool) -> Mapping[str, Any]:
+    """Tell what happens, write the log too if it is wanted; the workload as it has ended."""
+    progress = Progress(lambda: session.workload("command/progress", workload_id), _waiter(session))
+    if follows:
+        progress.until(begun)
+        follow_log(session, workload_id)
+    return progress.until(ended)
+
+
+def follow_log(session: Session, workload_id: str) -> None:
+    """Write the log as it comes, from its beginning to its end."""
+
+    def open_at(after: str | None) -> Iterator[dict[str, Any]]:
+        variables = {"id": workload_id, "after": after}
+        for data in subscribe(session.connection, session.tls, "command/follow_log", variables):
+            yield data["workloadLogs"]
+
+    try:
+        follow(open_at, session.screen.log, _waiter(session))
+    finally:
+        session.screen.end_of_log()
 
 
 @contextmanager

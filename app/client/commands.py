@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from app.client import views
-from app.client.attending import detaching, wait_for
+from app.client.attending import detaching, follow_log, stay_to_the_end
 from app.client.errors import RefusedError
 from app.client.flags import LISTING, LOG, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
@@ -137,7 +137,7 @@ def wait(
     with session(server, token_file, organization, failure=EXIT_UNKNOWN) as here:
         here.workload("command/progress", workload)  # what is wrong from the start is not waited for
         with detaching(here, workload):
-            end = wait_for(here, workload)
+            end = stay_to_the_end(here, workload, follows=False)
         raise typer.Exit(exit_code(end))
 
 
@@ -145,6 +145,9 @@ def wait(
 def logs(
     workload: WorkloadId,
     *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="From its beginning, as it comes, to its end.")
+    ] = False,
     tail: Annotated[
         int | None, typer.Option(min=1, max=MOST_LINES, help="Only so many lines, the last ones. All unless given.")
     ] = None,
@@ -157,7 +160,13 @@ def logs(
 
     Where there is none the reason is told, and the exit code is 1.
     """
+    if follow and (tail or attempt):
+        raise typer.BadParameter("--follow prints all of the log; it goes without --tail and --attempt")
     with session(server, token_file, organization) as here, named_by(LOG):
+        if follow:
+            with detaching(here, workload):
+                follow_log(here, workload)
+            return
         variables = {"attempt": attempt, "tailLines": tail or MOST_LINES}
         found = here.workload("command/log", workload, **variables)["log"]
         here.screen.log(found["text"])

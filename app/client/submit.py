@@ -13,7 +13,7 @@ from uuid import uuid4
 import typer
 
 from app.client import submit_options as given
-from app.client.attending import detaching, wait_for
+from app.client.attending import detaching, stay_to_the_end
 from app.client.environment import variables
 from app.client.flags import SUBMISSION, named_by
 from app.client.options import Organization, Server, TokenFile
@@ -27,12 +27,13 @@ class _Staying:
     """What is done after the submission, and how it is printed."""
 
     waits: bool
+    follows: bool
     output: given.Output
 
     @property
     def failure(self) -> int:
         """The exit code of the command's own failures: where one waits, 1 may be the container's."""
-        return EXIT_UNKNOWN if self.waits else 1
+        return EXIT_UNKNOWN if self.waits or self.follows else 1
 
 
 def submit(  # noqa: PLR0913 — one parameter a flag
@@ -58,6 +59,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     project: given.Project = None,
     idempotency_key: given.IdempotencyKey = None,
     wait: given.Wait = False,
+    follow: given.Follow = False,
     output: given.Printed = "text",
     server: Server = None,
     token_file: TokenFile = None,
@@ -67,7 +69,9 @@ def submit(  # noqa: PLR0913 — one parameter a flag
 
     gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 2 --timeout 1h -- nvidia-smi -L
     """
-    staying = _Staying(wait, output)
+    staying = _Staying(wait, follow, output)
+    if follow and output != "text":
+        raise typer.BadParameter("--follow prints the log; it goes with --output text only")
     if command and not words:
         raise typer.BadParameter("--command needs ARGS: the command, behind --")
     wanted = {
@@ -122,16 +126,18 @@ def _submitted(here: Session, wanted: Mapping[str, Any], project: str | None) ->
 def _stay(here: Session, staying: _Staying, accepted: Mapping[str, Any]) -> None:
     """Print, and where it is wanted wait for the end and exit as it does."""
     workload_id = accepted["id"]
-    if staying.output == "text":
+    if staying.follows:
+        here.screen.say(f"{workload_id}  {accepted['jobName']}")
+    elif staying.output == "text":
         here.screen.result(f"{workload_id}  {accepted['jobName']}")
     elif staying.output == "id":
         here.screen.result(workload_id)
     elif not staying.waits:
         here.screen.json(accepted)
-    if not staying.waits:
+    if not (staying.waits or staying.follows):
         return
     with detaching(here, workload_id):
-        end = wait_for(here, workload_id)
+        end = stay_to_the_end(here, workload_id, follows=staying.follows)
     if staying.output == "json":
         here.screen.json(here.workload("command/workload", workload_id))
     raise typer.Exit(exit_code(end))

@@ -47,5 +47,6 @@ Command = Annotated[bool, typer.Option("--command", help="ARGS are the command, 
 Project = Annotated[str | None, typer.Option(help="Slug of the project it counts for.")]
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key and request is the first workload again.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for the end; exit with the container's code.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="The same, and print its log as it comes.")]
 Output = Literal["text", "id", "json"]
 Printed = Annotated[Output, typer.Option("--output", "-o", help="How the answer is printed.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,22 +38,36 @@ def exit_code(workload: Mapping[str, Any]) -> int:
             return EXIT_FAILED
 
 
-def progress(look: Look, waiter: Waiter, until: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
-    """Look until it is so, telling each event once. While the service can't be reached it is waited for.
+class Progress:
+    """A workload on its way; each of its events is told once."""
 
-    Raises what `look` raises otherwise.
-    """
-    told: set[str] = set()
-    pauses = _pauses(_LONGEST_PAUSE)
-    while True:
-        workload = _patiently(look, waiter)
-        for event in workload["events"]:
-            if event["cursor"] not in told:
-                told.add(event["cursor"])
-                waiter.say(f"{event['status'].lower():<9}  {event['message']}")
-        if until(workload):
-            return workload
-        waiter.sleep(next(pauses))
+    def __init__(self, look: Look, waiter: Waiter) -> None:
+        self._look, self._waiter = look, waiter
+        self._told: set[str] = set()
+
+    def until(self, enough: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
+        """The workload once it is so. While the service can't be reached it is waited for.
+
+        Raises what `look` raises otherwise.
+        """
+        pauses = _pauses(_LONGEST_PAUSE)
+        while True:
+            workload = _patiently(self._look, self._waiter)
+            self._tell(workload["events"])
+            if enough(workload):
+                return workload
+            self._waiter.sleep(next(pauses))
+
+    def _tell(self, events: Iterable[Mapping[str, Any]]) -> None:
+        for event in events:
+            if event["cursor"] not in self._told:
+                self._told.add(event["cursor"])
+                self._waiter.say(f"{event['status'].lower():<9}  {event['message']}")
+
+
+def begun(workload: Mapping[str, Any]) -> bool:
+    """Whether there may be a log."""
+    return workload["phase"] == "RUNNING" or ended(workload)
 
 
 def ended(workload: Mapping[str, Any]) -> bool:

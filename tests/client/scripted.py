@@ -46,10 +46,15 @@ def answering(*answers: Answer, certificate: Path | None = None) -> Iterator[Scr
     """The last answer is given for ever. With a file of key and certificate it speaks TLS."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             script.seen.append(json.loads(body))
             script.tokens.append(self.headers["authorization"])
+            self.do_GET()
+
+        def do_GET(self) -> None:
             answer = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
             if answer.status == 0:
                 self.close_connection = True

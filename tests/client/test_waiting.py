@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 
 from app.client.errors import ClientError, UnreachableError
-from app.client.waiting import Waiter, ended, exit_code, progress
-
-
-class Words(list[str]):
-    """What was said; pauses are noted instead of slept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pauses: list[float] = []
-        self.waiter = Waiter(self.append, self.pauses.append)
+from app.client.waiting import Progress, begun, ended, exit_code
+from tests.client.words import Words
 
 
 def seen(status: str, *messages: str, **more: Any) -> dict[str, Any]:
@@ -39,7 +31,7 @@ def looking(*answers: dict[str, Any] | ClientError) -> Any:
 def test_each_event_is_told_once():
     words = Words()
     look = looking(seen("PENDING", "one"), seen("PENDING", "one"), seen("COMPLETED", "one", "two", exitCode=0))
-    assert progress(look, words.waiter, ended)["exitCode"] == 0
+    assert Progress(look, words.waiter).until(ended)["exitCode"] == 0
     assert words == ["pending    one", "completed  two"]
     assert words.pauses == sorted(words.pauses)
 
@@ -47,14 +39,23 @@ def test_each_event_is_told_once():
 def test_it_outlasts_a_service_that_is_away():
     words = Words()
     away = UnreachableError("it can't be reached")
-    progress(looking(away, away, away, seen("FAILED", "end")), words.waiter, ended)
+    Progress(looking(away, away, away, seen("FAILED", "end")), words.waiter).until(ended)
     assert words == ["gpuyard: it can't be reached; waiting for it", "gpuyard: it answers again", "failed     end"]
     assert len(words.pauses) == 3
 
 
 def test_a_refusal_ends_it():
     with pytest.raises(ClientError, match="no workload"):
-        progress(looking(seen("PENDING"), ClientError("there is no workload")), Words().waiter, ended)
+        Progress(looking(seen("PENDING"), ClientError("there is no workload")), Words().waiter).until(ended)
+
+
+def test_a_second_wait_goes_on_where_the_first_one_was():
+    words = Words()
+    running = seen("RUNNING", "one", "two", phase="RUNNING")
+    progress = Progress(looking(running, running, seen("COMPLETED", "one", "two", "three")), words.waiter)
+    progress.until(begun)
+    progress.until(ended)
+    assert [line.split()[1] for line in words] == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,39 @@ async def test_logs_that_can_not_be_had(shared_product: Product):
     await run(shared_product, "cancel", workload_id)
 
 
+NUMBERED = ("-e", "SIM_SECONDS=3", "-e", "SIM_LOG_LINES=30")
+
+
+async def test_follow_prints_the_log_and_exits_as_the_container(shared_product: Product):
+    done = await run(shared_product, "submit", SIMULATED, "--follow", *NUMBERED, "-e", "SIM_EXIT_CODE=3")
+    stored = await run(shared_product, "logs", done.err.split()[0])
+    assert done.code == 3, done.err
+    assert len(done.out.splitlines()) == 30
+    assert done.out == stored.out
+    told = [line.split()[0] for line in done.err.splitlines()[1:]]
+    assert told[0] == "pending"
+    assert told[-1] == "completed"
+    assert len(set(done.err.splitlines())) == len(done.err.splitlines())
+
+
+async def test_a_followed_log_loses_and_doubles_nothing_over_a_restart(fresh_product: Product):
+    await fresh_product.start()
+    workload_id = await submitted(fresh_product, "-e", "SIM_SECONDS=8", "-e", "SIM_LOG_LINES=80")
+    following = await begun(fresh_product, "logs", "-f", workload_id)
+    assert following.stdout
+    first = await asyncio.wait_for(following.stdout.readline(), 20)
+    fresh_product.kill()
+    await asyncio.sleep(1)
+    await fresh_product.start_again()
+    done = await ended(following)
+    stored = await run(fresh_product, "logs", workload_id)
+    assert done.code == 0, done.err
+    assert first.decode() + done.out == stored.out
+    assert len(stored.out.splitlines()) == 80
+    assert "connecting again" in done.err
+    assert "missing" not in done.err
+
+
 async def test_some_cancels_fail(shared_product: Product):
     running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
     over = await submitted(shared_product, "-e", "SIM_SECONDS=0.1")
@@ -231,6 +264,8 @@ async def test_who_and_where_must_be_right(shared_product: Product):
         ["submit", SIMULATED, "--env-file", "no-such-file"],
         ["submit", SIMULATED, "--command"],
         ["submit", SIMULATED, "--mount", "data"],
+        ["submit", SIMULATED, "--follow", "-o", "json"],
+        ["logs", "-f", "--tail", "3", "00000000-0000-0000-0000-000000000000"],
     ],
 )
 async def test_wrong_use_is_told_apart(shared_product: Product, words: list[str]):
