@@ -11,6 +11,7 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
 from strawberry.http import GraphQLRequestData
+from strawberry.http.base import BaseRequestProtocol
 from strawberry.http.types import HTTPMethod
 from strawberry.schema import BaseSchema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -54,6 +55,10 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
     def decode_json(self, data: str | bytes) -> object:
         """Strict: UTF-8 without half surrogate pairs, numbers and nesting within bounds, else a JSONDecodeError."""
         return orjson.loads(data)
+
+    def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:  # noqa: ARG002
+        """There is none; a browser's request is answered as any other, where the base has a bare "Not Found"."""
+        return False
 
     async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
         if request.method == "POST" and not (await request.get_body()).lstrip().startswith(b"{"):

@@ -137,7 +137,14 @@ def create_user(
     organization: Annotated[str, typer.Option(help="Slug of the organization.")],
     role: Annotated[Role, typer.Option(help="What the person is there.")] = Role.MEMBER,
     password: Annotated[
-        str, typer.Option(help="At least 12 characters.", prompt=True, hide_input=True, envvar="GPUYARD_NEW_PASSWORD")
+        str,
+        typer.Option(
+            help="At least 12 characters.",
+            prompt=True,
+            hide_input=True,
+            show_default=False,
+            envvar="GPUYARD_NEW_PASSWORD",
+        ),
     ] = "",
 ) -> None:
     """Create a person, or give one that exists a role in another organization."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +99,13 @@ def _command(facts: dict[str, Any]) -> str:
         "GPUYARD_ORGANIZATION": facts["organization"],
     }
     here = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
-    return f"  export {here}\n  gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 1 --wait"
+    return f"  export {here}\n  {_called()} submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 1 --wait"
+
+
+def _called() -> str:
+    """The command as this one was typed; in a checkout it is not on the PATH."""
+    typed = Path(sys.argv[0])
+    return "gpuyard" if shutil.which("gpuyard") or typed.name != "gpuyard" else shlex.quote(str(typed.absolute()))
 
 
 def _curl(facts: dict[str, Any]) -> str:

@@ -42,7 +42,8 @@ def normalize_url(url: str) -> str:
     parts = urlsplit(url)
     scheme = {"postgresql": "asyncpg", "postgres": "asyncpg"}.get(parts.scheme, parts.scheme)
     if scheme not in ("asyncpg", "sqlite"):
-        msg = f"{parts.scheme!r} is not a database GPUYard can use; give sqlite:///path or postgres://user@host/name"
+        found = f"begins with {parts.scheme!r}" if parts.scheme else "names no kind of database"
+        msg = f"the database's URL {found}; give sqlite:///path or postgres://user@host/name"
         raise UnsupportedDatabaseError(msg)
     defaults = _SQLITE_PRAGMAS if scheme == "sqlite" else _POSTGRES_POOL
     query = urlencode({**defaults, **dict(parse_qsl(parts.query))})

@@ -159,7 +159,7 @@ GETS: list[tuple[dict[str, Any], int]] = [
     ({"query": "{ viewer { name } }", "variables": "[]"}, 400),
     ({"query": 'mutation { cancelWorkload(input: {id: "x"}) { workload { id } } }'}, 400),
     ({"query": "subscription { nothing }"}, 400),
-    ({}, 404),
+    ({}, 400),
 ]
 
 
@@ -169,6 +169,12 @@ async def test_by_get_only_queries_are_answered(api: Api, parameters: dict[str, 
         answer = await client.get("/graphql", params=parameters)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
     assert ("errors" in answer.json()) == (status != 200)
+
+
+async def test_a_browser_that_looks_is_told_what_is_missing(api: Api):
+    async with api.client() as client:
+        answer = await client.get("/graphql", headers={"accept": "text/html"})
+    assert answer.json()["errors"][0]["message"] == "the request has no `query`"
 
 
 async def test_a_mutation_by_get_is_refused_in_words(api: Api):
