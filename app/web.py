@@ -25,7 +25,7 @@ from app.panel.routes import panel_routes
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import ClusterLoops
-from app.reconcile.log_keeper import AttemptKey
+from app.reconcile.log_rescue import AttemptKey
 from app.reconcile.loop import KeyedLoop
 
 _MAX_BODY_BYTES = 2 * 2**20

@@ -65,7 +65,14 @@ class TakeLog:
     """Store the end of the log, or why there is none: the cluster may drop it with the pod."""
 
 
-Action = CreateJob | DeleteJob | LimitRun | ReleasePod | TakeLog
+@dataclass(frozen=True)
+class SecureLog:
+    """Read what there is of the log: once a deleted pod has ended, its server drops the log at once."""
+
+    pod: ObservedPod
+
+
+Action = CreateJob | DeleteJob | LimitRun | ReleasePod | SecureLog | TakeLog
 
 
 @dataclass(frozen=True)
@@ -194,8 +201,15 @@ def _started_here(attempt: Attempt, seen: Observation) -> datetime:
 
 def _stop(workload: Workload, attempt: Attempt, reason: Reason, seen: Observation, now: datetime) -> Decision:
     workload = _move(workload, workload.status, Phase.STOPPING, reason, _stop_words(workload, attempt, reason))
-    actions = (DeleteJob(seen.job.uid),) if seen.job is not None and not seen.job.is_deleting else ()
-    return Decision(workload, attempt, actions, now + timedelta(seconds=STOP_RECHECK_SECONDS))
+    deletion = (DeleteJob(seen.job.uid),) if seen.job is not None and not seen.job.is_deleting else ()
+    return Decision(workload, attempt, (*_secure_log(seen), *deletion), now + timedelta(seconds=STOP_RECHECK_SECONDS))
+
+
+def _secure_log(seen: Observation) -> tuple[Action, ...]:
+    """Of an executing container, while its server answers: one that doesn't would only hold things up."""
+    pod = seen.pod
+    executes = pod is not None and pod.running_since is not None and pod.terminated is None
+    return (SecureLog(pod),) if pod is not None and executes and seen.node_answers is not False else ()
 
 
 def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
@@ -221,6 +235,8 @@ def _progress(workload: Workload, attempt: Attempt, seen: Observation, now: date
     if seen.node_answers is False:
         words = (Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, wording.unreachable(attempt.server))
     actions = _limit_run(workload, attempt, seen, now)
+    if seen.pod is not None and seen.pod.deletion_requested_at is not None:
+        actions = (*_secure_log(seen), *actions)
     wake_at = _settled_at(attempt, seen, _own_run_deadline(workload, attempt, seen, policy))
     if now < (hand_over := _hand_over_at(workload, attempt, seen)):
         wake_at = min(wake_at, hand_over)

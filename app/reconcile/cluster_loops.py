@@ -24,7 +24,8 @@ from app.domain.lifecycle import Policy
 from app.domain.workload import Attempt
 from app.reconcile.claims import Claims
 from app.reconcile.jobs import JobReconciler
-from app.reconcile.log_keeper import AttemptKey, LogKeeper, key_of
+from app.reconcile.log_keeper import LogKeeper
+from app.reconcile.log_rescue import AttemptKey, key_of
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.nodes import NodeRecorder
 from app.reconcile.recent import Recent
@@ -80,7 +81,17 @@ class ClusterLoops:
         port = self.cluster.port
         self._keeper = LogKeeper(port, self.projection, it.bus, clock)
         self.logs = KeyedLoop("logs", clock, self._keeper.keep, _LOGS_AT_ONCE)
-        jobs = JobReconciler(port, self.projection, it.bus, clock, it.policy, it.claims, self._keep_log, it.recent)
+        jobs = JobReconciler(
+            port,
+            self.projection,
+            it.bus,
+            clock,
+            it.policy,
+            it.claims,
+            self._keep_log,
+            self._keeper.rescue.secure,
+            it.recent,
+        )
         self._recorder = NodeRecorder(self.projection, clock)
         self.jobs = KeyedLoop("jobs", clock, jobs.reconcile, self.workers)
         self.nodes = KeyedLoop("nodes", clock, self._record_nodes)
@@ -113,9 +124,12 @@ class ClusterLoops:
 
     async def work(self) -> None:
         """Act on it: what one process at a time does."""
-        async with asyncio.TaskGroup() as group:
-            for loop in self.working_loops:
-                group.create_task(loop.run(), name=f"{loop.name} of {self.name}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for loop in self.working_loops:
+                    group.create_task(loop.run(), name=f"{loop.name} of {self.name}")
+        finally:
+            self._keeper.rescue.close()
 
     def begin_anew(self) -> None:
         """With nothing remembered: another process may have worked until now."""

@@ -5,7 +5,7 @@ Runs one at a time per workload. It alone calls the cluster for a workload, so a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -25,6 +25,7 @@ from app.domain.lifecycle import (
     LimitRun,
     Policy,
     ReleasePod,
+    SecureLog,
     TakeLog,
     decide,
     decide_cleanup,
@@ -69,6 +70,7 @@ class JobReconciler:
     policy: Policy
     claims: Claims
     take_log: Callable[[Attempt], None]  # told of every ended attempt whose log is not stored
+    secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
     recent: Recent = field(default_factory=Recent)
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
 
@@ -169,6 +171,8 @@ class JobReconciler:
                     await self.port.limit_run(pod, seconds)
                 case ReleasePod(pod):
                     await self.port.release_pod(pod)
+                case SecureLog(pod):
+                    await self.secure_log(attempt, pod)
                 case TakeLog():
                     self.take_log(attempt)
 

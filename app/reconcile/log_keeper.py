@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeAlias
-from uuid import UUID
 
 from app.bus import Bus
 from app.clock import Clock
@@ -21,18 +19,13 @@ from app.domain import log_words as words
 from app.domain.ends import LOST_CONTAINERS
 from app.domain.observed import ObservedPod
 from app.domain.workload import Attempt
+from app.reconcile.log_rescue import AttemptKey, LogRescue, key_of
 from app.reconcile.logs import MOST_BYTES, why_gone
 from app.store import logs, reads
 from app.store.logs import StoredLog
 
-AttemptKey: TypeAlias = tuple[UUID, int]
-
 READ_SECONDS = 10.0  # for one try
 PAUSES = (1, 3, 10, 30)  # seconds between the tries
-
-
-def key_of(attempt: Attempt) -> AttemptKey:
-    return attempt.workload_id, attempt.number
 
 
 @dataclass
@@ -43,7 +36,11 @@ class LogKeeper:
     projection: Projection
     bus: Bus
     clock: Clock
+    rescue: LogRescue = field(init=False)
     _tries: dict[AttemptKey, int] = field(default_factory=dict)  # of those that are under way
+
+    def __post_init__(self) -> None:
+        self.rescue = LogRescue(self.port, self.clock)
 
     def begin(self, attempt: Attempt) -> bool:
         """The attempt has ended: its log is to be kept. False where that is under way already."""
@@ -62,7 +59,10 @@ class LogKeeper:
             log = await self._take(attempt)
             if log is None:
                 return self._next_try(key)
+            if log.why_none:
+                await self.rescue.finish(attempt)
             await logs.store_log(attempt, log, self.clock.now())
+            self.rescue.forget(attempt)
             self.bus.wake_workload(attempt.workload_id)
         self._tries.pop(key, None)
         return None

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from app.domain.log_lines import without_stamps
@@ -26,28 +27,38 @@ class StoredLog:
     why_none: str = ""
 
 
+async def secure_log(attempt: Attempt, log: StoredLog, at: datetime) -> None:
+    """Keep what there is of the log of an attempt that may yet write more: it counts if no better one is stored."""
+    await to_its_end(_store(attempt, await _row_values(log, at), is_last=False))
+
+
 async def store_log(attempt: Attempt, log: StoredLog, at: datetime) -> None:
-    """Keep the log of an ended attempt and note that it is kept. The first one stays: a second is not written."""
-    packed = await asyncio.to_thread(zlib.compress, log.lines) if log.lines else None
-    size = len(without_stamps(log.lines))
-    await to_its_end(_store(attempt, log, packed, size, at))
+    """Keep the log of an ended attempt, once. Where there is none, but an earlier part was secured, that is kept."""
+    await to_its_end(_store(attempt, await _row_values(log, at), is_last=True))
 
 
-async def _store(attempt: Attempt, log: StoredLog, packed: bytes | None, size: int, at: datetime) -> None:
+async def _row_values(log: StoredLog, at: datetime) -> dict[str, Any]:
+    return {
+        "lines": await asyncio.to_thread(zlib.compress, log.lines) if log.lines else None,
+        "size": len(without_stamps(log.lines)),
+        "was_cut": log.was_cut,
+        "why_none": storable(log.why_none),
+        "stored_at": at,
+    }
+
+
+async def _store(attempt: Attempt, values: dict[str, Any], *, is_last: bool) -> None:
+    key = {"workload_id": attempt.workload_id, "number": attempt.number}
     async with transaction() as connection:
-        untaken = AttemptRow.filter(workload_id=attempt.workload_id, number=attempt.number, log_taken_at=None)
-        if not await untaken.using_db(connection).update(log_taken_at=at):
+        untaken = AttemptRow.filter(**key, log_taken_at=None).using_db(connection)
+        taken_at = values["stored_at"] if is_last else None
+        if not await untaken.update(log_taken_at=taken_at):
             return
-        row = AttemptLogRow(
-            workload_id=attempt.workload_id,
-            number=attempt.number,
-            lines=packed,
-            size=size,
-            was_cut=log.was_cut,
-            why_none=storable(log.why_none),
-            stored_at=at,
-        )
-        await row.save(using_db=connection, force_create=True)
+        secured = await AttemptLogRow.filter(**key).using_db(connection).first()
+        if secured is None:
+            await AttemptLogRow(**key, **values).save(using_db=connection, force_create=True)
+        elif values["lines"] or not secured.lines:
+            await AttemptLogRow.filter(id=secured.id).using_db(connection).update(**values)
 
 
 async def find_log(workload_id: UUID, number: int) -> StoredLog | None:

@@ -239,7 +239,7 @@ class AttemptRow(Model):
 
 class AttemptLogRow(Model):
     # The end of an ended attempt's log, or why there is none. `lines` is zlib of the lines with their stamps, `size` is
-    # the bytes of text in them, stamps not counted.
+    # the bytes of text in them, stamps not counted. Of a live attempt that is being stopped: what was secured so far.
 
     id = fields.UUIDField(primary_key=True, default=uuid4)
     workload: fields.ForeignKeyRelation[WorkloadRow] = fields.ForeignKeyField(

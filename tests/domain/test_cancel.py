@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.lifecycle import DeleteJob, decide, refuse, request_cancel
+from app.domain.lifecycle import DeleteJob, SecureLog, decide, refuse, request_cancel
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Attempt
 from tests.domain.builders import (
@@ -54,7 +54,7 @@ def test_while_its_job_is_being_created_the_job_is_deleted_first() -> None:
 def test_what_executes_stays_running_until_the_cluster_confirms() -> None:
     workload = cancelled_at(700, a_running_workload())
     asked = decided(workload, an_executing_attempt(), seen(a_running_pod()), 701)
-    assert asked.actions == (DeleteJob("job-1"),)
+    assert asked.actions == (SecureLog(a_running_pod()), DeleteJob("job-1"))
     assert (asked.workload.status, asked.workload.phase) == (Status.RUNNING, Phase.STOPPING)
     assert asked.workload.reason is Reason.CANCEL_REQUESTED
     assert "bob@example.org" in asked.workload.message
@@ -62,7 +62,7 @@ def test_what_executes_stays_running_until_the_cluster_confirms() -> None:
     dying = a_running_pod(deletion_requested_at=at(701))
     for observation in (seen(dying, is_deleting=True), without_job(dying)):
         waits = decided(asked.workload, asked.attempt, observation, 710)
-        assert (waits.workload.phase, waits.actions) == (Phase.STOPPING, ())
+        assert (waits.workload.phase, waits.actions) == (Phase.STOPPING, (SecureLog(dying),))
         assert waits.wake_at is not None
         assert waits.wake_at > at(710)
 

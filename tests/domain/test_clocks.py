@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.lifecycle import DeleteJob
+from app.domain.lifecycle import DeleteJob, SecureLog
 from app.domain.observed import Observation
 from app.domain.states import Phase, Reason, Status
 from tests.domain.builders import (
@@ -112,7 +112,8 @@ def test_the_run_clock_runs_from_the_containers_own_start(observation: Observati
     assert (before.workload.phase, before.wake_at) == (Phase.RUNNING, at(limit))
     after = decided(a_running_workload(), an_executing_attempt(), observation, limit)
     assert (after.workload.status, after.workload.phase) == (Status.RUNNING, Phase.STOPPING)
-    assert (after.workload.reason, after.actions) == (Reason.RUN_TIMEOUT, (DeleteJob("job-1"),))
+    secured = (SecureLog(observation.pod),) if observation.pod else ()
+    assert (after.workload.reason, after.actions) == (Reason.RUN_TIMEOUT, (*secured, DeleteJob("job-1")))
     assert f"{RUN_LIMIT} s" in after.workload.message
 
 

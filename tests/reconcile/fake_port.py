@@ -106,12 +106,17 @@ class FakeCluster:
         self.pods.pop(pod.uid, None)
         self._end("delete_pod")
 
-    async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:  # noqa: ARG002
-        await self._begin("read_log")
-        if pod.uid not in self.pods:
+    async def read_log(self, pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
+        if not part.follow:  # who follows does it beside everything else: nothing hangs on it
+            await self._begin("read_log")
+        now = self.pods.get(pod.uid)
+        if now is None:
             raise RefusedError(404, "NotFound", f"pod {pod.name} not found")
-        yield b"2026-11-30T12:00:00.000000001Z the log of " + pod.name.encode() + b"\n"
-        self._end("read_log")
+        if now.is_over and now.deletion_requested_at is not None:
+            raise RefusedError(410, "LogGone", "unable to retrieve container logs")
+        yield b"2026-11-30T12:00:00.000000001Z the log of " + pod.job_name.encode() + b"\n"
+        if not part.follow:
+            self._end("read_log")
 
     async def list_all(self, kind: Kind) -> Listing:
         await self._begin("list_all")

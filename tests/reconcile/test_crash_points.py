@@ -15,6 +15,7 @@ import pytest
 from app.bus import Bus
 from app.domain.states import Reason, Status
 from app.domain.workload import EventType, Workload
+from app.store import logs
 from tests.reconcile.builders import POLICY, World, name_of
 from tests.store.builders import loaded
 
@@ -58,6 +59,7 @@ class Story:
     status: Status
     reason: Reason
     exit_code: int | None
+    has_log: bool = True
 
 
 async def pod_starts(world: World, workload: Workload) -> None:
@@ -99,8 +101,8 @@ STOPPED = (somebody_cancels, kubelets_stop_it, an_hour_passes)
 STORIES = {
     "exit": Story((*RUNS, minutes_pass, container_exits, an_hour_passes), Status.COMPLETED, Reason.EXITED, 3),
     "cancel": Story((*RUNS, *STOPPED), Status.CANCELLED, Reason.CANCELLED_BY_USER, 137),
-    "early cancel": Story(STOPPED, Status.CANCELLED, Reason.CANCELLED_BY_USER, None),
-    "cancel while starting": Story((pod_starts, *STOPPED), Status.CANCELLED, Reason.CANCELLED_BY_USER, None),
+    "early cancel": Story(STOPPED, Status.CANCELLED, Reason.CANCELLED_BY_USER, None, False),
+    "cancel while starting": Story((pod_starts, *STOPPED), Status.CANCELLED, Reason.CANCELLED_BY_USER, None, False),
     "eviction": Story((*RUNS, pod_is_refused, an_hour_passes), Status.FAILED, Reason.EVICTED, None),
 }
 
@@ -132,6 +134,14 @@ async def survive(world: World, workload: Workload) -> None:
         await world.settle(workload)
 
 
+async def has_log(workload: Workload) -> bool:
+    """Of its one attempt, as it was written; else there is a reason."""
+    kept = await logs.find_log(workload.id, 1)
+    assert kept is not None
+    assert bool(kept.why_none) is not bool(kept.lines)
+    return kept.lines.endswith(f"the log of {name_of(workload)}\n".encode())
+
+
 @pytest.mark.parametrize("name", STORIES)
 async def test_a_death_at_any_boundary_changes_nothing(world: World, name: str):
     story = STORIES[name]
@@ -145,6 +155,7 @@ async def test_a_death_at_any_boundary_changes_nothing(world: World, name: str):
         assert [e.type for e in await world.events(done)].count(EventType.ENDED) == 1, where
         assert (world.cluster.jobs, world.cluster.pods) == ({}, {}), where
         assert all(a.cleaned_at for a in await world.attempts(done)), where
+        assert await has_log(done) is story.has_log, where
         if len(crash.passed) < at:
             return
     raise AssertionError("the story has more boundaries than were tried")
@@ -157,5 +168,5 @@ async def test_every_kind_of_boundary_is_reached(world: World):
         crash = Crash(0)
         await live(world, story, crash)
         reached |= set(crash.passed)
-    verbs = {"create_job", "delete_job", "find", "limit_run", "release_pod"}
+    verbs = {"create_job", "delete_job", "find", "limit_run", "read_log", "release_pod"}
     assert {f"{moment} {verb}" for moment in ("before", "after") for verb in verbs} | {"stored"} <= reached
