@@ -7,6 +7,7 @@ reconciliation raises is logged with its chain, and the key comes again after a 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Generic, NoReturn, TypeVar
 import structlog
 
 from app.clock import Clock
+from app.cluster.brake import HeldBackError
 from app.cluster.port import UnavailableError
 from app.reconcile.workqueue import WorkQueue
 
@@ -83,8 +85,14 @@ class KeyedLoop(Generic[K]):
         self.health.last_error = f"{type(error).__name__}: {error}"
         self.health.failures += 1
         if isinstance(error, UnavailableError):
-            _log.warning(
-                "cluster unavailable", loop=self.name, key=str(key), error=error.message, retry_in=round(pause, 1)
+            level = logging.DEBUG if isinstance(error, HeldBackError) else logging.WARNING  # one of those was told
+            _log.log(
+                level,
+                "cluster unavailable",
+                loop=self.name,
+                key=str(key),
+                error=error.message,
+                retry_in=round(pause, 1),
             )
         else:
             _log.error("reconcile failed", loop=self.name, key=str(key), retry_in=round(pause, 1), exc_info=error)

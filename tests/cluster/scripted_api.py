@@ -85,12 +85,13 @@ class ScriptedApi:
             asyncio.CancelledError,
         )  # the client went, or the test ends
         with contextlib.suppress(*gone):
-            await self._send(writer, self._choose(await _read(reader)))
+            request = await _read(reader)
+            self.requests.append(request)
+            await self._send(writer, self.choose(request))
         self._open.discard(task)
         writer.close()
 
-    def _choose(self, request: Request) -> Answer:
-        self.requests.append(request)
+    def choose(self, request: Request) -> Answer:
         answers = self._answers.get((request.method, request.path, "watch" in request.query))
         if not answers:
             return failure(404, "NotFound", f"nothing is scripted for {request.method} {request.path}")
@@ -134,8 +135,10 @@ async def _read(reader: asyncio.StreamReader) -> Request:
 
 
 @asynccontextmanager
-async def scripted_api(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[ScriptedApi]:
-    api = ScriptedApi()
+async def scripted_api(
+    tls: ssl.SSLContext | None = None, port: int = 0, api: ScriptedApi | None = None
+) -> AsyncIterator[ScriptedApi]:
+    api = api or ScriptedApi()
     server = await asyncio.start_server(api.serve, "127.0.0.1", port, ssl=tls)
     api.url = f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
