@@ -11,45 +11,35 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx2
 import uvloop
 from kubernetes.aio.client import ApiClient, BatchV1Api, Configuration
 from kubernetes.aio.config import load_kube_config
-from websockets.asyncio.client import connect
-from websockets.typing import Subprotocol
 
-from app.auth.secrets import hash_token, new_token
 from app.cluster.connection import ConnectionSettings
 from app.cluster.kubernetes_port import KubernetesPort, PortSettings, open_port
 from app.cluster.manifest import ManifestSettings, build_job
 from app.cluster.port import EventKind, JobSpec, Kind
-from app.commands import administer
 from app.domain.observed import ObservedPod
-from app.domain.people import Role
 from app.domain.workload import job_name
-from app.store.database import opened
+from bench._product import NAMESPACE, ORGANIZATION, Service, events, in_parallel, service, simulated, submit_all
 
-NAMESPACE, ORGANIZATION = "gpuyard", "bench"
-CONCURRENCY = 32
 GPUS_PER_NODE = 8
-MUTATION = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { workload { id jobName } } }"
-EVENTS = 'subscription { workloadEvents(organization: "bench") { type workloadId } }'
+ENVIRONMENT = {"MODEL_PATH": "/data/model", "BATCH_SIZE": "32"}
+WANTED = {
+    "image": "nvidia/cuda:12.2.0-base-ubuntu22.04",
+    "gpuCount": 1,
+    "envVars": [{"name": name, "value": value} for name, value in ENVIRONMENT.items()],
+}
 
 
 @dataclass(frozen=True)
@@ -73,9 +63,9 @@ async def compare(jobs: int, rounds: int) -> None:
             official.append(await timed(running.port, jobs, lambda: create_officially(running, jobs)))
         async with cluster(jobs) as running:
             direct.append(await timed(running.port, jobs, lambda: create_directly(running.port, jobs)))
-        async with cluster(jobs) as running, service(running) as (url, token):
-            whole.append(await timed(running.port, jobs, lambda: submit_all(url, token, jobs)))
-            latencies += await event_latencies(running.port, url, token)
+        async with cluster(jobs) as running, service(running.folder, running.kubeconfig) as served:
+            whole.append(await timed(running.port, jobs, lambda: submit_all(served, jobs, WANTED)))
+            latencies += await event_latencies(running.port, served)
         print(f"official client {official[-1]:6.0f}, our adapter {direct[-1]:6.0f}, whole app {whole[-1]:6.0f} Jobs/s")
     say_ratio("the official client's create_namespaced_job (aim: at least 0.50)", whole, official)
     say_ratio("our own adapter's create_job", whole, direct)
@@ -103,36 +93,13 @@ async def cluster_in(folder: Path, jobs: int) -> AsyncIterator[Running]:
         {"name": f"n{i:04}", "gpus": GPUS_PER_NODE, "product": "bench", "cpu": "256", "memory": "4Ti"}
         for i in range(2 * jobs // GPUS_PER_NODE + 4)
     ]
-    config = folder / "config.json"
-    config.write_text(json.dumps({"fleet": nodes, "settings": {"run_seconds": 3600}}))
-    ready = folder / "cluster.json"
-    command = ["app.simcluster", "--data", str(folder / "cluster"), "--config", str(config), "--ready-file", str(ready)]
-    with process([sys.executable, "-m", *command], {}, folder / "cluster.log"):
-        facts = json.loads(await content(ready))
-        port = open_port(ConnectionSettings(Path(facts["kubeconfig"])), PortSettings(NAMESPACE))
+    async with simulated(folder, nodes, {"run_seconds": 3600}) as kubeconfig:
+        port = open_port(ConnectionSettings(kubeconfig), PortSettings(NAMESPACE))
         try:
             await port.create_namespace()
-            yield Running(folder, Path(facts["kubeconfig"]), port)
+            yield Running(folder, kubeconfig, port)
         finally:
             await port.close()
-
-
-@contextmanager
-def process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=output)
-    try:
-        yield
-    finally:
-        child.send_signal(signal.SIGTERM)
-        child.wait(20)
-
-
-async def content(path: Path) -> str:
-    async with asyncio.timeout(30):
-        while not path.is_file():
-            await asyncio.sleep(0.02)
-    return path.read_text()
 
 
 async def timed(port: KubernetesPort, jobs: int, work: Callable[[], Awaitable[None]]) -> float:
@@ -154,16 +121,6 @@ async def until_new_jobs(port: KubernetesPort, resource_version: str, jobs: int)
             return
 
 
-async def in_parallel(jobs: int, one: Callable[[int], Awaitable[None]]) -> None:
-    limit = asyncio.Semaphore(CONCURRENCY)
-
-    async def limited(number: int) -> None:
-        async with limit:
-            await one(number)
-
-    await asyncio.gather(*(limited(number) for number in range(jobs)))
-
-
 def spec_of(number: int) -> JobSpec:
     workload = uuid4()
     return JobSpec(
@@ -179,7 +136,7 @@ def spec_of(number: int) -> JobSpec:
         server=f"n{number // GPUS_PER_NODE:04}",
         run_limit_seconds=3600,
         start_limit_seconds=1800,
-        env_vars=(("MODEL_PATH", "/data/model"), ("BATCH_SIZE", "32")),
+        env_vars=tuple(ENVIRONMENT.items()),
     )
 
 
@@ -204,77 +161,16 @@ async def create_officially(running: Running, jobs: int) -> None:
         await in_parallel(jobs, create)
 
 
-@asynccontextmanager
-async def service(running: Running) -> AsyncIterator[tuple[str, str]]:
-    """A `gpuyard serve` of its own process on a fresh SQLite file; its address and an owner's token."""
-    database = f"sqlite:///{running.folder}/bench.db"
-    token = new_token()
-    async with opened(database):
-        now = datetime.now(UTC)
-        await administer.create_organization(ORGANIZATION, "", now)
-        await administer.create_service_token(ORGANIZATION, Role.OWNER, hash_token(token), "bench", (), now)
-    environment = {
-        "GPUYARD_DATABASE_URL": database,
-        "GPUYARD_KUBECONFIG": str(running.kubeconfig),
-        "GPUYARD_NAMESPACE": NAMESPACE,
-        "GPUYARD_PORT": "0",
-    }
-    log = running.folder / "serve.log"
-    with process([sys.executable, "-m", "app", "serve"], environment, log):
-        url = await address(log)
-        await until_ready(url, token)
-        yield url, token
-
-
-async def address(log: Path) -> str:
-    async with asyncio.timeout(30):
-        while True:
-            for line in log.read_text().splitlines():
-                if line.startswith("GPUYard serves "):
-                    return line.split()[-1]
-            await asyncio.sleep(0.05)
-
-
-async def until_ready(url: str, token: str) -> None:
-    """Ready, and the servers are on record."""
-    query = {"query": '{ organization(slug: "bench") { servers { name } } }'}
-    async with httpx2.AsyncClient(trust_env=False) as client, asyncio.timeout(60):
-        while True:
-            answer = await client.post(f"{url}/graphql", json=query, headers={"authorization": f"Bearer {token}"})
-            if "errors" not in answer.json():
-                return
-            await asyncio.sleep(0.1)
-
-
-async def submit_all(url: str, token: str, jobs: int) -> None:
-    async with httpx2.AsyncClient(trust_env=False, timeout=60) as client:
-
-        async def submit(_: int) -> None:
-            environment = {"MODEL_PATH": "/data/model", "BATCH_SIZE": "32"}
-            wanted = {
-                "organization": ORGANIZATION,
-                "image": "nvidia/cuda:12.2.0-base-ubuntu22.04",
-                "gpuCount": 1,
-                "envVars": [{"name": name, "value": value} for name, value in environment.items()],
-            }
-            body = {"query": MUTATION, "variables": {"input": wanted}}
-            answer = await client.post(f"{url}/graphql", json=body, headers={"authorization": f"Bearer {token}"})
-            if "errors" in answer.json():
-                raise SystemExit(answer.text)
-
-        await in_parallel(jobs, submit)
-
-
-async def event_latencies(port: KubernetesPort, url: str, token: str, jobs: int = 20) -> list[float]:
+async def event_latencies(port: KubernetesPort, served: Service, jobs: int = 20) -> list[float]:
     """Seconds from a plain watch showing a pod's start to the subscriber's STARTED event, one workload at a time."""
     listing = await port.list_all(Kind.PODS)
     shown: dict[str, float] = {}
     told: dict[str, float] = {}
     watching = asyncio.create_task(note_pods(port, listing.resource_version, shown))
-    following = asyncio.create_task(note_events(url, token, told))
+    following = asyncio.create_task(note_events(served, told))
     await asyncio.sleep(0.5)
     for number in range(jobs):
-        await submit_all(url, token, 1)
+        await submit_all(served, 1, WANTED)
         async with asyncio.timeout(30):
             while len(told) <= number or len(shown) <= number:
                 await asyncio.sleep(0.01)
@@ -290,16 +186,10 @@ async def note_pods(port: KubernetesPort, resource_version: str, shown: dict[str
             shown.setdefault(event.item.job_name.split("-")[1], time.perf_counter())
 
 
-async def note_events(url: str, token: str, told: dict[str, float]) -> None:
-    address = f"{url.replace('http', 'ws', 1)}/graphql"
-    async with connect(address, subprotocols=[Subprotocol("graphql-transport-ws")], proxy=None) as socket:
-        await socket.send(json.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}}))
-        await socket.recv()
-        await socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": {"query": EVENTS}}))
-        async for message in socket:
-            event = json.loads(message)["payload"]["data"]["workloadEvents"]
-            if event["type"] == "STARTED":
-                told.setdefault(event["workloadId"].replace("-", ""), time.perf_counter())
+async def note_events(served: Service, told: dict[str, float]) -> None:
+    async for type_, workload in events(served):
+        if type_ == "STARTED":
+            told.setdefault(workload, time.perf_counter())
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ MAX_RETRY_AFTER = 60.0  # the API server asks for 32 s at most; a proxy's day mu
 
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TIMEOUT = 401, 403, 404, 408
 _CONFLICT, _GONE, _TOO_MANY, _SERVER = 409, 410, 429, 500
+# The authorizer's words (apiserver, responsewriters.Forbidden); quotas, webhooks and other admission have their own.
+_MISSING_RIGHT = re.compile(r'User "[^"]*" cannot \S+ (resource|path) "')
 _BAD_GATEWAYS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -37,9 +39,10 @@ def error_of(code: int, body: object, headers: Mapping[str, str]) -> ClusterErro
         return GoneError(message)
     if code == _CONFLICT:
         return ConflictError(message)
-    # 401 is about us and not about the request; a 404 without a Status comes from something in between.
+    # 401 and a missing right are about us and not about the request; an API server that has just started knows no
+    # rights yet. A 404 without a Status comes from something in between.
     no_verdict = code in (_UNAUTHORIZED, _TIMEOUT, _TOO_MANY) or code >= _SERVER or code in _BAD_GATEWAYS
-    if no_verdict or (code == _NOT_FOUND and not status):
+    if no_verdict or (code == _FORBIDDEN and _MISSING_RIGHT.search(message)) or (code == _NOT_FOUND and not status):
         return UnavailableError(message, _retry_after(status, headers), code)
     return RefusedError(code, reason, message)
 

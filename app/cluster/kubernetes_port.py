@@ -55,7 +55,7 @@ from app.domain.observed import ObservedJob, ObservedPod
 LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
 FOLLOW_SECONDS = 3600.0
 LARGEST_PAGE = 8000
-_NOT_FOUND, _INVALID = 404, 422
+_FORBIDDEN, _NOT_FOUND, _INVALID = 403, 404, 422
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ class PortSettings:
 def _when_to_repeat(error: Exception) -> bool | float:
     if not isinstance(error, UnavailableError) or isinstance(error, HeldBackError | TooLongError):
         return False
+    if error.status == _FORBIDDEN:
+        return False  # a right comes with an operator, or when an API server that has just started knows of it
     if error.retry_after is None:
         return True
     return error.retry_after if error.retry_after <= LONGEST_WAIT else False
@@ -252,10 +254,10 @@ class KubernetesPort(ClusterPort):
         """What the Job controller last said about a pod that it could not create; its events alone tell."""
         selector = f"involvedObject.uid={job.uid},reason=FailedCreate"
         try:
-            answer = await self._transport.call(Request("GET", self._events, {"fieldSelector": selector}))
+            found = _items(await self._transport.call(Request("GET", self._events, {"fieldSelector": selector})))
         except (RefusedError, UnavailableError):  # only words: whether there is a pod is known without them
             return ""
-        return last_words(answer.get("items") or [])
+        return last_words(found)
 
     async def _delete(self, path: str, uid: str, options: dict[str, str]) -> None:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}, **options}

@@ -13,7 +13,7 @@ from app.cluster.transport import Request, Transport
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _NOT_SERVED = frozenset({404, 405})
-_NOT_FOUND = 404
+_FORBIDDEN, _NOT_FOUND = 403, 404
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ async def _is_absent(transport: Transport, namespace: str) -> bool:
     try:
         await transport.call(Request("GET", f"/api/v1/namespaces/{namespace}"))
     except RefusedError as error:
-        return error.status == _NOT_FOUND  # refused otherwise: we may not look, which nothing depends on
+        return error.status == _NOT_FOUND
+    except UnavailableError as error:
+        if error.status != _FORBIDDEN:
+            raise  # else we may not look, which nothing depends on
     return False
 
 

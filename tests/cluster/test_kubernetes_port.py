@@ -85,6 +85,15 @@ async def test_what_the_installation_lacks_is_no_verdict_on_the_job(
     assert (caught.value.status, len(api.requests)) == (code, 1)
 
 
+async def test_a_missing_right_is_no_verdict_on_the_job(port: KubernetesPort, api: ScriptedApi):
+    """Ours to be given; and an API server that has just started (seen of 1.36) refuses everything for a moment."""
+    words = 'jobs.batch is forbidden: User "system:serviceaccount:gpuyard-system:gpuyard" cannot create resource "jobs"'
+    api.on("POST", JOBS, failure(403, "Forbidden", f'{words} in API group "batch" in the namespace "jobs"'))
+    with pytest.raises(UnavailableError, match="cannot create resource") as caught:
+        await port.create_job(job_spec())
+    assert caught.value.status == 403
+
+
 async def test_too_many_requests_are_repeated_when_the_server_says(port: KubernetesPort, api: ScriptedApi):
     api.on("POST", JOBS, failure(429, "TooManyRequests", Retry_After="0"), answer(job_json(), 201))
     assert await port.create_job(job_spec()) == job()
@@ -361,6 +370,14 @@ async def test_what_is_missing_is_said_in_words(port: KubernetesPort, api: Scrip
     problems = await port.check()
     assert problems[0] == f"the namespace {NAMESPACE} doesn't exist"
     assert len(problems) == 8
+
+
+async def test_who_may_not_look_at_the_namespace_lacks_nothing(port: KubernetesPort, api: ScriptedApi):
+    api.on("POST", REVIEWS, answer({"status": {"allowed": True}}))
+    api.on("GET", "/version", answer({}))
+    words = 'namespaces "jobs" is forbidden: User "someone" cannot get resource "namespaces" in API group ""'
+    api.on("GET", f"/api/v1/namespaces/{NAMESPACE}", failure(403, "Forbidden", words))
+    assert await port.check() == ()
 
 
 @pytest.mark.parametrize("not_served", [failure(404, "NotFound"), Answer(404, [b"404 page not found"])])

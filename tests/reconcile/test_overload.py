@@ -57,7 +57,7 @@ async def wake_often(loop: KeyedLoop[str]) -> None:
 async def test_few_requests_arrive_and_all_is_well_soon_afterwards(failing: FailingApi, tmp_path: Path):
     async with connected(failing, tmp_path, PortSettings(NAMESPACE)) as port:
         reached: set[str] = set()
-        loop = KeyedLoop("jobs", SystemClock(), lambda name: find(port, name, reached), workers=16)
+        loop: KeyedLoop[str] = KeyedLoop("jobs", SystemClock(), lambda name: find(port, name, reached), workers=16)
         watches = run_watches(port, Projection(NAMESPACE), time.monotonic, lambda _: None)
         tasks = [asyncio.create_task(work) for work in (loop.run(), wake_often(loop), watches)]
         await asyncio.sleep(SECONDS)
