@@ -86,7 +86,7 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     desk = Desk(services.commands, services.board, services.logs, streams or Streams(), sign_in)
     return Starlette(
         routes=[
-            Route("/graphql", endpoint, methods=["GET", "POST"]),
+            Route("/graphql", endpoint),
             WebSocketRoute("/graphql", endpoint),
             Route("/healthz", health.live),
             Route("/readyz", health.ready),

@@ -1,6 +1,13 @@
-"""The schema over HTTP and WebSocket. Only graphql-transport-ws: the legacy protocol had a way round authentication."""
+"""The schema over HTTP, server-sent events and WebSocket.
+
+Of the two WebSocket protocols only graphql-transport-ws: the legacy one had a way round authentication.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
 
 import orjson
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
@@ -10,18 +17,18 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
-from strawberry.http import GraphQLRequestData
-from strawberry.http.base import BaseRequestProtocol
-from strawberry.http.types import HTTPMethod
+from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
 from strawberry.schema import BaseSchema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
-from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 from strawberry.types.unset import UNSET, UnsetType
 
 from app.domain.errors import UnauthenticatedError
 from app.graphql.context import RequestContext, Services
+from app.graphql.documents import documents
+from app.graphql.negotiation import Media, WrongRequestError, check_body, check_method, negotiate, status_of
 from app.graphql.websocket import TransportHandler
 
 _MAX_SUBSCRIPTIONS = 20
@@ -34,7 +41,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         super().__init__(
             schema,
             graphql_ide=None,
-            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL,),
+            subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
             max_subscriptions_per_connection=_MAX_SUBSCRIPTIONS,
         )
         self._services = services
@@ -43,11 +50,27 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        try:
-            response = await self.run(Request(scope, receive))
-        except HTTPException as refusal:
-            response = _malformed(refusal)
+        response = await self._answer(Request(scope, receive))
         await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        media = Media.JSON
+        try:
+            media = negotiate(request.headers.get("accept", ""))
+            check_method(request.method)
+            if request.method == "POST":
+                check_body(request.headers.get("content-type", ""), request.headers.get("content-encoding", ""))
+            response = await self.run(request)
+        except WrongRequestError as refusal:
+            return _refused(refusal, media)
+        except HTTPException as error:
+            return _refused(WrongRequestError.of(HTTPStatus(error.status_code), error.reason), media)
+        except _WRONG_OPERATIONS as error:
+            return _refused(_wrong_operation(error, request.method), media)
+        if isinstance(response, _Answer):
+            response.status_code = status_of(media, was_executed=response.was_executed)
+            response.headers["content-type"] = media.content_type
+        return response
 
     def encode_json(self, data: object) -> str:
         return orjson.dumps(data).decode()
@@ -56,14 +79,24 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         """Strict: UTF-8 without half surrogate pairs, numbers and nesting within bounds, else a JSONDecodeError."""
         return orjson.loads(data)
 
-    def should_render_graphql_ide(self, request: BaseRequestProtocol) -> bool:  # noqa: ARG002
-        """There is none; a browser's request is answered as any other, where the base has a bare "Not Found"."""
+    def should_render_graphql_ide(self, request: object) -> bool:  # noqa: ARG002 — there is none
         return False
 
-    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData | list[GraphQLRequestData]:
-        if request.method == "POST" and not (await request.get_body()).lstrip().startswith(b"{"):
-            raise HTTPException(400, "the body must be a JSON object with a `query`")
-        return await super().parse_http_body(request)
+    async def parse_http_body(self, request: AsyncHTTPRequestAdapter) -> GraphQLRequestData:
+        if request.method == "GET":
+            wanted: object = self.parse_query_params(request.query_params)
+        else:
+            wanted = self.parse_json(await request.get_body())
+        if not isinstance(wanted, dict):
+            raise _bad("the body must be a JSON object with a `query`")
+        transport = self._get_stream_transport_from_headers(request.headers)
+        return GraphQLRequestData(
+            query=_query(wanted),
+            variables=_member(wanted, "variables", dict, "an object"),
+            operation_name=_member(wanted, "operationName", str, "text"),
+            extensions=_member(wanted, "extensions", dict, "an object"),
+            protocol=transport.protocol if transport else "http",
+        )
 
     async def execute_single(
         self,
@@ -75,23 +108,30 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         request_data: GraphQLRequestData,
     ) -> ExecutionResult:
         """As the base's, but that a subscription, of which one answer can't carry the events, is refused in words."""
-        method = request_adapter.method
-        try:
-            return await self.schema.execute(
-                request_data.query,
-                root_value=root_value,
-                variable_values=request_data.variables,
-                context_value=context,
-                operation_name=request_data.operation_name,
-                allowed_operation_types=OperationType.from_http(method) - {OperationType.SUBSCRIPTION},
-                operation_extensions=request_data.extensions,
-            )
-        except CannotGetOperationTypeError as error:
-            raise HTTPException(400, error.as_http_error_reason()) from error
-        except InvalidOperationTypeError as error:
-            raise HTTPException(400, _not_allowed(error, method)) from error
-        except MissingQueryError as error:
-            raise HTTPException(400, "the request has no `query`") from error
+        return await self.schema.execute(
+            request_data.query,
+            root_value=root_value,
+            variable_values=request_data.variables,
+            context_value=context,
+            operation_name=request_data.operation_name,
+            allowed_operation_types=OperationType.from_http(request_adapter.method) - {OperationType.SUBSCRIPTION},
+            operation_extensions=request_data.extensions,
+        )
+
+    async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
+        """A request that was never executed has no `data` at all; the library would say null."""
+        answer = await super().process_result(request, result)
+        if result.data is None and result.errors and all(error.path is None for error in result.errors):
+            answer.pop("data", None)
+        return answer
+
+    def create_response(
+        self, response_data: GraphQLHTTPResponse | list[GraphQLHTTPResponse], sub_response: Response
+    ) -> Response:
+        answer = _Answer(self.encode_json(response_data), media_type=Media.JSON)
+        answer.was_executed = "data" in response_data
+        answer.headers.raw.extend(sub_response.headers.raw)
+        return answer
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> RequestContext:  # noqa: ARG002
         return RequestContext(self._services, request.headers.get("authorization"))
@@ -109,12 +149,58 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         return acknowledged
 
 
-def _not_allowed(error: InvalidOperationTypeError, method: HTTPMethod) -> str:
-    if error.operation_type is OperationType.SUBSCRIPTION:
-        return f"a subscription needs a WebSocket that speaks {GRAPHQL_TRANSPORT_WS_PROTOCOL}"
-    return error.as_http_error_reason(method)
+class _Answer(Response):
+    """An answer to a well-formed request, before its status is decided."""
+
+    was_executed = True
 
 
-def _malformed(refusal: HTTPException) -> Response:
-    error = {"message": refusal.reason, "extensions": {"code": "BAD_REQUEST"}}
-    return Response(orjson.dumps({"errors": [error]}), refusal.status_code, media_type="application/json")
+_WRONG_OPERATIONS = (CannotGetOperationTypeError, InvalidOperationTypeError, MissingQueryError)
+
+
+def _query(wanted: Mapping[str, Any]) -> str | None:
+    """The document: as it is sent, or the persisted one of that id."""
+    query: str | None = _member(wanted, "query", str, "text")
+    wanted_id: str | None = _member(wanted, "documentId", str, "text")
+    if wanted_id is None:
+        return query
+    if query:
+        raise _bad("give either `query` or `documentId`, not both")
+    document = documents().get(wanted_id)
+    if document is None:
+        known = ", ".join(name for name in documents() if ":" not in name)
+        raise _bad(f"there is no persisted document {wanted_id[:80]!r}; there are {known}, each also by its sha256:…")
+    return document
+
+
+def _member(wanted: Mapping[str, Any], name: str, kind: type[Any], words: str) -> Any:
+    value = wanted.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise _bad(f"`{name}` must be {words} or null")
+    return value
+
+
+def _bad(message: str) -> WrongRequestError:
+    return WrongRequestError.of(HTTPStatus.BAD_REQUEST, message)
+
+
+def _wrong_operation(error: Exception, method: str) -> WrongRequestError:
+    match error:
+        case MissingQueryError():
+            return _bad("the request has no `query`")
+        case CannotGetOperationTypeError():
+            return _bad(error.as_http_error_reason())
+        case InvalidOperationTypeError(operation_type=OperationType.SUBSCRIPTION):
+            ways = f"`Accept: {Media.EVENTS}` or a WebSocket that speaks {GRAPHQL_TRANSPORT_WS_PROTOCOL}"
+            return _bad(f"a subscription needs {ways}")
+        case InvalidOperationTypeError(operation_type=OperationType.MUTATION) if method == "GET":
+            return WrongRequestError.of(HTTPStatus.METHOD_NOT_ALLOWED, "a mutation must be sent by POST", Allow="POST")
+    return _bad(str(error))
+
+
+def _refused(refusal: WrongRequestError, media: Media) -> Response:
+    error = {"message": refusal.message, "extensions": {"code": "BAD_REQUEST"}}
+    shown = Media.JSON if media is Media.EVENTS else media
+    return Response(
+        orjson.dumps({"errors": [error]}), refusal.status, dict(refusal.headers), media_type=shown.content_type
+    )

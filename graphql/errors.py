@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import structlog
-from graphql import GraphQLError, ValueNode, VariableDefinitionNode
+from graphql import GraphQLError, GraphQLSyntaxError, ValueNode, VariableDefinitionNode
 from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import MaskErrors
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
@@ -18,10 +18,7 @@ _WRONG_REQUESTS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperat
 
 
 class EdgeErrors(MaskErrors):
-    """Syntax, validation and coercion errors speak of the request itself and pass as they are. Put it first."""
-
-    def __init__(self) -> None:
-        super().__init__(should_mask_error=lambda error: not _speaks_of_the_request(error))
+    """Syntax, validation and coercion errors speak of the request itself: they keep their words. Put it first."""
 
     def on_operation(self) -> Iterator[None]:
         """Also for what other extensions raise: the library would send its text to the client."""
@@ -33,6 +30,10 @@ class EdgeErrors(MaskErrors):
             raise self.anonymise_error(GraphQLError("", original_error=error)) from error
 
     def anonymise_error(self, error: GraphQLError) -> GraphQLError:
+        """As the library calls it, for every error: all but the unexpected ones keep their words."""
+        if _speaks_of_the_request(error):
+            extensions = {"code": _code_of_request(error), **(error.extensions or {})}
+            return _rebuilt(error, error.message, extensions, error.original_error)
         cause = error.original_error
         if isinstance(cause, DomainError):
             return _rebuilt(error, cause.message, extensions_of(cause))
@@ -52,6 +53,14 @@ def _speaks_of_the_request(error: GraphQLError) -> bool:
     return any(isinstance(node, ValueNode | VariableDefinitionNode) for node in error.nodes or ())
 
 
+def _code_of_request(error: GraphQLError) -> str:
+    """The codes that clients know from other servers."""
+    if isinstance(error, GraphQLSyntaxError):
+        return "GRAPHQL_PARSE_FAILED"
+    is_variable = any(isinstance(node, VariableDefinitionNode) for node in error.nodes or ())
+    return "BAD_USER_INPUT" if is_variable else "GRAPHQL_VALIDATION_FAILED"
+
+
 def extensions_of(error: DomainError) -> dict[str, object]:
     """What a program may act on."""
     extensions: dict[str, object] = {"code": error.code}
@@ -62,5 +71,8 @@ def extensions_of(error: DomainError) -> dict[str, object]:
     return extensions
 
 
-def _rebuilt(error: GraphQLError, message: str, extensions: dict[str, object]) -> GraphQLError:
-    return GraphQLError(message, nodes=error.nodes, path=error.path, extensions=extensions)
+def _rebuilt(
+    error: GraphQLError, message: str, extensions: dict[str, object], cause: Exception | None = None
+) -> GraphQLError:
+    """`cause` is what the library itself acts on; it is never sent."""
+    return GraphQLError(message, error.nodes, error.source, error.positions, error.path, cause, extensions)

@@ -157,9 +157,11 @@ GETS: list[tuple[dict[str, Any], int]] = [
     ({"query": "query($s: String!) { organization(slug: $s) { name } }", "variables": '{"s": "acme"}'}, 200),
     ({"query": "{ viewer { name } }", "variables": "["}, 400),
     ({"query": "{ viewer { name } }", "variables": "[]"}, 400),
-    ({"query": 'mutation { cancelWorkload(input: {id: "x"}) { workload { id } } }'}, 400),
+    ({"query": 'mutation { cancelWorkload(input: {id: "x"}) { workload { id } } }'}, 405),
     ({"query": "subscription { nothing }"}, 400),
     ({}, 400),
+    ({"query": "{ viewer { name } }", "documentId": "Viewer"}, 400),
+    ({"documentId": "Nothing"}, 400),
 ]
 
 
@@ -167,7 +169,7 @@ GETS: list[tuple[dict[str, Any], int]] = [
 async def test_by_get_only_queries_are_answered(api: Api, parameters: dict[str, Any], status: int):
     async with api.client() as client:
         answer = await client.get("/graphql", params=parameters)
-    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json; charset=utf-8")
     assert ("errors" in answer.json()) == (status != 200)
 
 
@@ -180,12 +182,13 @@ async def test_a_browser_that_looks_is_told_what_is_missing(api: Api):
 async def test_a_mutation_by_get_is_refused_in_words(api: Api):
     async with api.client() as client:
         answer = await client.get("/graphql", params={"query": "mutation { cancelWorkload { workload { id } } }"})
-    assert answer.json()["errors"][0]["message"] == "mutations are not allowed when using GET"
+    assert answer.json()["errors"][0]["message"] == "a mutation must be sent by POST"
+    assert answer.headers["allow"] == "POST"
 
 
 async def test_a_subscription_by_post_is_refused_in_words(api: Api):
     answer = await api.post({"query": 'subscription { workloadEvents(organization: "acme") { cursor } }'})
-    assert "needs a WebSocket that speaks graphql-transport-ws" in answer.json()["errors"][0]["message"]
+    assert "needs `Accept: text/event-stream` or a WebSocket that speaks graphql-transport-ws" in answer.json()["errors"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -194,5 +197,6 @@ async def test_a_subscription_by_post_is_refused_in_words(api: Api):
 async def test_a_body_that_a_foreign_page_could_post_is_refused(api: Api, content_type: str):
     async with api.client(**{"content-type": content_type}) as client:
         answer = await client.post("/graphql", content=b'{"query": "{ viewer { name } }"}')
-    assert answer.status_code == 400
-    assert answer.json()["errors"][0]["message"] == "Unsupported content type"
+    assert answer.status_code == 415
+    words = f"the body must be application/json; Content-Type is {content_type!r}"
+    assert answer.json()["errors"][0]["message"] == words

@@ -23,7 +23,7 @@ async def answered(api: Api, body: Any) -> httpx2.Response:
     response = await api.post(body)
     assert time.process_time() - began < 1
     assert response.status_code < 500
-    assert response.headers["content-type"] == "application/json"
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
     assert "INTERNAL" not in response.text
     return response
 
