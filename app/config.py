@@ -97,6 +97,10 @@ class Settings(BaseSettings):
     )
     resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
+    rate_limit: int = Field(
+        200, ge=0, description="GraphQL operations a second for each token, ten times that at once; 0: no limit"
+    )
+    introspection: bool = Field(default=True, description="whether the GraphQL schema may be asked for")
     log_format: Literal["console", "json"] = Field("console", description="how log lines look")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="the least that is logged")
 

@@ -23,6 +23,7 @@ from app.cluster.projection import Projection
 from app.commands.context import CommandContext
 from app.config import Settings
 from app.graphql.context import Services
+from app.graphql.rates import Rates
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
@@ -51,7 +52,8 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application
         clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations
     )
     logs = LogReader(port, clusters[0].projection, settings.policy.log_retention_seconds)
-    services = Services(CommandContext(clock, bus, settings.defaults), background.board, logs)
+    commands = CommandContext(clock, bus, settings.defaults)
+    services = Services(commands, background.board, logs, Rates(settings.rate_limit), settings.introspection)
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
 

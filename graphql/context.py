@@ -11,6 +11,7 @@ from app.auth.bearer import authenticate
 from app.commands.context import CommandContext
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
+from app.graphql.rates import Rates
 from app.reconcile.board import Board
 from app.reconcile.logs import LogReader
 
@@ -22,6 +23,8 @@ class Services:
     commands: CommandContext
     board: Board
     logs: LogReader
+    rates: Rates = field(default_factory=Rates)
+    shows_schema: bool = True  # introspection
 
 
 @dataclass

@@ -68,8 +68,12 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         except _WRONG_OPERATIONS as error:
             return _refused(_wrong_operation(error, request.method), media)
         if isinstance(response, _Answer):
-            response.status_code = status_of(media, was_executed=response.was_executed)
+            response.status_code = status_of(
+                media, was_executed=response.was_executed, too_many=response.retry_after > 0
+            )
             response.headers["content-type"] = media.content_type
+            if response.retry_after:
+                response.headers["retry-after"] = str(response.retry_after)
         return response
 
     def encode_json(self, data: object) -> str:
@@ -130,6 +134,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
     ) -> Response:
         answer = _Answer(self.encode_json(response_data), media_type=Media.JSON)
         answer.was_executed = "data" in response_data
+        answer.retry_after = _retry_after(response_data)
         answer.headers.raw.extend(sub_response.headers.raw)
         return answer
 
@@ -153,6 +158,14 @@ class _Answer(Response):
     """An answer to a well-formed request, before its status is decided."""
 
     was_executed = True
+    retry_after = 0
+
+
+def _retry_after(answer: GraphQLHTTPResponse | list[GraphQLHTTPResponse]) -> int:
+    """Seconds, where the answer says that too much was asked for; else 0."""
+    errors = answer.get("errors") or [] if isinstance(answer, dict) else []
+    waits = (error.get("extensions", {}).get("retryAfter", 0) for error in errors if isinstance(error, dict))
+    return max((wait for wait in waits if isinstance(wait, int)), default=0)
 
 
 _WRONG_OPERATIONS = (CannotGetOperationTypeError, InvalidOperationTypeError, MissingQueryError)

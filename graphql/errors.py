@@ -24,8 +24,10 @@ class EdgeErrors(MaskErrors):
         """Also for what other extensions raise: the library would send its text to the client."""
         try:
             yield from super().on_operation()
-        except (GraphQLError, *_WRONG_REQUESTS):
+        except _WRONG_REQUESTS:
             raise
+        except GraphQLError as error:
+            raise self.anonymise_error(error) from error
         except Exception as error:
             raise self.anonymise_error(GraphQLError("", original_error=error)) from error
 

@@ -23,6 +23,7 @@ from graphql import (
     GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
+    NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
@@ -67,6 +68,16 @@ class RequestLimits(SchemaExtension):
                     f"what it holds, a page `first` times, a mutation {_MUTATION}, on many ids {_BATCH} times that, "
                     f"a log {_HEAVY['WorkloadLog']}"
                 )
+        yield
+
+
+class SchemaSecrecy(SchemaExtension):
+    """Keeps the schema to itself where the installation's settings say so."""
+
+    def on_operation(self) -> Iterator[None]:
+        context = self.execution_context
+        if not context.context.services.shows_schema:
+            context.validation_rules = (*context.validation_rules, NoSchemaIntrospectionCustomRule)
         yield
 
 

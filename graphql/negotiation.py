@@ -80,8 +80,10 @@ def check_body(content_type: str, content_encoding: str) -> None:
         raise _unsupported(f"the body must not be encoded; Content-Encoding is {content_encoding[:40]!r}")
 
 
-def status_of(media: Media, *, was_executed: bool) -> HTTPStatus:
+def status_of(media: Media, *, was_executed: bool, too_many: bool = False) -> HTTPStatus:
     """Of an answer to a well-formed request. One that was executed has a `data` entry, null or not."""
+    if too_many and media is Media.RESPONSE:
+        return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.OK if was_executed or media is not Media.RESPONSE else HTTPStatus.BAD_REQUEST
 
 

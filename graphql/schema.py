@@ -8,9 +8,10 @@ from strawberry.extensions import MaxTokensLimiter, ParserCache, ValidationCache
 from strawberry.types import ExecutionContext
 
 from app.graphql.errors import EdgeErrors
-from app.graphql.limits import RequestLimits
+from app.graphql.limits import RequestLimits, SchemaSecrecy
 from app.graphql.mutations import Mutation
 from app.graphql.queries import Query
+from app.graphql.rates import RateLimit
 from app.graphql.scalars import CONFIG
 from app.graphql.subscriptions import Subscription
 
@@ -31,7 +32,9 @@ schema = Schema(
     extensions=[
         EdgeErrors,
         lambda: MaxTokensLimiter(max_token_count=_MAX_TOKENS),
+        RateLimit,
         RequestLimits,
+        SchemaSecrecy,
         lambda: ParserCache(maxsize=_CACHED_DOCUMENTS),
         lambda: ValidationCache(maxsize=_CACHED_DOCUMENTS),
     ],

@@ -188,7 +188,10 @@ async def test_a_mutation_by_get_is_refused_in_words(api: Api):
 
 async def test_a_subscription_by_post_is_refused_in_words(api: Api):
     answer = await api.post({"query": 'subscription { workloadEvents(organization: "acme") { cursor } }'})
-    assert "needs `Accept: text/event-stream` or a WebSocket that speaks graphql-transport-ws" in answer.json()["errors"][0]["message"]
+    assert (
+        "needs `Accept: text/event-stream` or a WebSocket that speaks graphql-transport-ws"
+        in answer.json()["errors"][0]["message"]
+    )
 
 
 @pytest.mark.parametrize(
