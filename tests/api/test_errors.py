@@ -175,7 +175,7 @@ async def test_by_get_only_queries_are_answered(api: Api, parameters: dict[str, 
 
 async def test_a_browser_that_looks_is_told_what_is_missing(api: Api):
     async with api.client() as client:
-        answer = await client.get("/graphql", headers={"accept": "text/html"})
+        answer = await client.get("/graphql", headers={"accept": "text/html,*/*;q=0.8"})
     assert answer.json()["errors"][0]["message"] == "the request has no `query`"
 
 
