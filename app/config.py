@@ -89,6 +89,9 @@ class Settings(BaseSettings):
     pod_security: Literal["baseline", "restricted"] = Field(
         "baseline", description="restricted: containers may not be root and keep no capability"
     )
+    orphan_grace: int = Field(
+        3600, ge=0, description="how long a Job of ours that the database doesn't know stays; 0: for ever"
+    )
     job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
     log_retention: int = Field(30 * 24 * 3600, ge=0, description="how long the log of an ended attempt is kept")
     retry_base: int = Field(10, ge=0, description="pause before another server is tried; doubled at each try")
@@ -164,7 +167,7 @@ class Settings(BaseSettings):
 
     @property
     def policy(self) -> Policy:
-        return Policy(self.kubelet_slack, self.retry_base, self.job_retention, self.log_retention)
+        return Policy(self.kubelet_slack, self.retry_base, self.job_retention, self.log_retention, self.orphan_grace)
 
 
 class DatabaseSettings(BaseSettings):

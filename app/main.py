@@ -29,6 +29,7 @@ from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Cluster
 from app.reconcile.logs import LogReader
 from app.store.database import opened
+from app.store.installation import installation_id
 from app.store.locks import LOOPS, open_lock
 from app.web import build_web
 
@@ -44,12 +45,12 @@ class Application:
     streams: Streams
 
 
-def build(settings: Settings, clock: Clock, port: KubernetesPort) -> Application:
+def build(settings: Settings, clock: Clock, port: KubernetesPort, installation: str) -> Application:
     """Put the parts together. Nothing is opened or sent yet."""
     bus = Bus()
     clusters = [Cluster("default", port, Projection(settings.namespace))]
     background = Background(
-        clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations
+        clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations, installation
     )
     logs = LogReader(port, clusters[0].projection, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)
@@ -87,7 +88,7 @@ async def running(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Appli
     What serves requests must be started inside: its tasks inherit the open database from this context.
     """
     async with opened(settings.database_url) as database, closing_port(settings) as port:
-        application = build(settings, clock, port)
+        application = build(settings, clock, port, await installation_id(clock.now()))
         run = application.background.run(lambda: open_lock(database.url, LOOPS))
         loops = asyncio.create_task(run, name="background")
         try:

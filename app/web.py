@@ -15,6 +15,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from app.auth.signin import SignIn
 from app.clock import Clock
+from app.domain import wording
 from app.graphql.context import Services
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.schema import schema
@@ -28,6 +29,7 @@ from app.reconcile.cluster_loops import ClusterLoops
 from app.reconcile.log_rescue import AttemptKey
 from app.reconcile.loop import KeyedLoop
 
+_MOST_ORPHANS = 20
 _MAX_BODY_BYTES = 2 * 2**20
 
 
@@ -64,6 +66,8 @@ class HealthPage:
         return {
             "status": "ok" if is_watching and not cluster.missing else "not ready",
             "missing": cluster.missing,
+            "clock": _clock(cluster),
+            "orphans": _orphans(cluster),
             "watches": watches,
             "loops": self._loops(cluster.loops),
         }
@@ -76,6 +80,26 @@ class HealthPage:
 
     def _age(self, moment: float | None) -> float | None:
         return None if moment is None else round(self.clock.monotonic() - moment, 3)
+
+
+def _clock(cluster: ClusterLoops) -> dict[str, Any]:
+    """Seconds by which the cluster's clock is ahead of ours, and what that means once it is more than a few."""
+    ahead = cluster.cluster.port.clock.ahead.total_seconds()
+    return {"ahead_seconds": round(ahead), "note": wording.clocks_differ(round(ahead)) if ahead else None}
+
+
+def _orphans(cluster: ClusterLoops) -> dict[str, Any]:
+    found = sorted(cluster.orphans.found.values(), key=lambda it: it.since)
+    shown = [
+        {
+            "job": it.find.name,
+            "kind": it.kind,
+            "since": it.since.isoformat(),
+            "removed_at": it.removed_at.isoformat() if it.removed_at else None,
+        }
+        for it in found[:_MOST_ORPHANS]
+    ]
+    return {"count": len(found), "oldest": shown}
 
 
 def build_web(services: Services, background: Background, streams: Streams | None = None) -> Starlette:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from app.cluster.cluster_clock import ClusterClock
 from app.cluster.port import ClusterError, LogRange
 from app.domain.observed import ObservedJob, ObservedPod
 from tests.clock import START
@@ -36,6 +37,7 @@ class LogPort:
     log: bytes = b""
     error: ClusterError | None = None
     stamp: Callable[[int], bytes] = a_stamp
+    clock: ClusterClock = field(default_factory=ClusterClock)
     has_ended: bool = False
     piece: int = 1 << 16
     most: int | None = None  # bytes of one connection, which breaks then

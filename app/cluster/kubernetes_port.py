@@ -38,7 +38,7 @@ from app.cluster.port import (
     UnavailableError,
     WatchEvent,
 )
-from app.cluster.projection import choose_pod
+from app.cluster.projection import only_of
 from app.cluster.transport import (
     READ_SECONDS,
     STRATEGIC_MERGE,
@@ -115,10 +115,10 @@ class KubernetesPort(ClusterPort):
         with _absent_is_fine():
             await self._delete(f"{self._jobs}/{name}", uid, {"propagationPolicy": "Background"})
 
-    async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
         # The Job first: it never knows of a pod that is not to be seen afterwards.
         job = await _repeat(self._get_job, job_name)
-        pod = choose_pod(await _repeat(self._pods_of, job_name))
+        job, pod = only_of(job_uid, job, await _repeat(self._pods_of, job_name))
         if job is not None and pod is None and not job.failure:
             job = replace(job, obstacle=await self._why_no_pod(job))
         return job, pod

@@ -7,9 +7,8 @@ renames one no longer finds the Jobs of the release before it.
 from __future__ import annotations
 
 import re
-from uuid import UUID
 
-from app.domain.workload import JOB_PREFIX
+from app.domain.workload import read_job_name
 
 WORKLOAD = "gpuyard.dev/workload"
 ATTEMPT = "gpuyard.dev/attempt"
@@ -33,7 +32,6 @@ JOB_UID = "batch.kubernetes.io/controller-uid"
 
 MAX_LABEL_VALUE = 63
 _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
-_JOB_NAME = re.compile(rf"{JOB_PREFIX}-([0-9a-f]{{32}})-[0-9]+")
 
 
 def label_value(text: str) -> str:
@@ -46,5 +44,5 @@ def label_value(text: str) -> str:
 
 def workload_of(job_name: str) -> str | None:
     """The workload id inside one of our Job names, or None for another's."""
-    found = _JOB_NAME.fullmatch(job_name)
-    return str(UUID(found[1])) if found else None
+    named = read_job_name(job_name)
+    return str(named[0]) if named else None

@@ -184,5 +184,6 @@ def _labels(spec: JobSpec) -> dict[str, str]:
         labels.MANAGED_BY: labels.MANAGER,
         labels.WORKLOAD: str(spec.workload_id),
         labels.ATTEMPT: str(spec.attempt),
+        **({labels.INSTALLATION: spec.installation} if spec.installation else {}),
         **{key: value for key, value in for_people.items() if value},
     }

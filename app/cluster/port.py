@@ -93,6 +93,7 @@ class JobSpec:
     run_limit_seconds: int
     start_limit_seconds: int
     project: str = ""
+    installation: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env_vars: tuple[tuple[str, str], ...] = ()
@@ -165,8 +166,11 @@ class ClusterPort(Protocol):
         """Delete the Job and, in the background, its pods. Absent is success, another uid ConflictError."""
         ...
 
-    async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
-        """The Job and its pod as they are now, read from the API and not from a cache. None means absent."""
+    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
+        """The Job and its pod as they are now, read from the API and not from a cache. None means absent.
+
+        With `job_uid`, another Job of that name and its pods are absent too.
+        """
         ...
 
     async def limit_run(self, pod: ObservedPod, seconds: int) -> None:

@@ -48,6 +48,15 @@ def choose_pod(pods: Iterable[ObservedPod]) -> ObservedPod | None:
     return max(pods, key=lambda pod: (not pod.is_over, pod.pod_started_at or _LONG_AGO, pod.uid), default=None)
 
 
+def only_of(
+    job_uid: str, job: ObservedJob | None, pods: Iterable[ObservedPod]
+) -> tuple[ObservedJob | None, ObservedPod | None]:
+    """The Job of that uid and its pod; those of another Job that has its name are left out. Any Job without a uid."""
+    is_other = job is not None and job_uid and job.uid != job_uid
+    of_it = (pod for pod in pods if not job_uid or pod.job_uid in ("", job_uid))
+    return None if is_other else job, choose_pod(of_it)
+
+
 @dataclass
 class Projection:
     """`namespace` is where our Jobs live: a pod elsewhere isn't ours, whatever its labels say."""
@@ -72,9 +81,14 @@ class Projection:
     def nodes(self) -> Mapping[str, ObservedNode]:
         return self._nodes
 
-    def observe(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+    def observe(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
+        """The Job and its pod. With `job_uid`, another Job of that name and its pods are absent."""
         pods = (self._pods[uid] for uid in self._pods_of_job.get(job_name, ()))
-        return self._jobs.get(job_name), choose_pod(pods)
+        return only_of(job_uid, self._jobs.get(job_name), pods)
+
+    def job_names(self) -> set[str]:
+        """Of our Jobs, and of our pods whose Job may be gone."""
+        return self._jobs.keys() | self._pods_of_job.keys()
 
     def bound_pods(self) -> Iterable[ObservedPod]:
         """Every pod that holds capacity of a node, ours or not."""

@@ -14,7 +14,7 @@ from math import ceil
 
 from app.domain import wording
 from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
-from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedPod
+from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedJob, ObservedPod
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -33,6 +33,7 @@ class Policy:
     retry_base_seconds: int = 10
     job_retention_seconds: int = 24 * 3600
     log_retention_seconds: int = 30 * 24 * 3600
+    orphan_grace_seconds: int = 3600  # 0: what nobody expects is reported, and never removed
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,18 @@ def record(attempt: Attempt, seen: Observation) -> Attempt:
     """The attempt with what is seen added. The first terminal observation stays; later rewrites are ignored."""
     job, pod = seen.job, seen.pod
     if job is not None and not attempt.job_uid:
-        attempt = replace(attempt, job_uid=job.uid)
+        attempt = _record_job(attempt, job)
     if pod is None:
         return _waiting_for(attempt, NO_POD, job.obstacle) if job is not None and job.obstacle else attempt
     attempt = replace(attempt, pod_name=pod.name, pod_uid=pod.uid, gpus=pod.gpus or attempt.gpus)
     attempt = _record_waiting(attempt, pod)
     return _record_times(attempt, pod)
+
+
+def _record_job(attempt: Attempt, job: ObservedJob) -> Attempt:
+    """One that was there already may be on another server than was chosen now: the Job says where it is."""
+    server, resource = job.server or attempt.server, job.gpu_resource or attempt.gpu_resource
+    return replace(attempt, job_uid=job.uid, server=server, gpu_resource=resource)
 
 
 def _record_waiting(attempt: Attempt, pod: ObservedPod) -> Attempt:

@@ -56,6 +56,22 @@ def placed(server: str, gpu_count: int) -> str:
     return f"placed on {server} with {gpus(gpu_count)}; its Job is being created"
 
 
+def clocks_differ(ahead: int) -> str:
+    side = "ahead of" if ahead > 0 else "behind"
+    return (
+        f"the cluster's clock is {abs(ahead)} s {side} this machine's; limits are kept all the same, "
+        "but times that are shown do not go together: set the clock that is wrong"
+    )
+
+
+def adopted(job: str, server: str) -> str:
+    return f"its Job {job} is on {server} already; it is followed from here"
+
+
+def superseded(job: str) -> str:
+    return f"nothing of this attempt is left, and there is a later one, {job}: the database is older than the cluster"
+
+
 def not_created_yet(words: str) -> str:
     return f"its Job could not be created yet{because(words)}; it is tried again"
 

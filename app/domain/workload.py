@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,12 +13,19 @@ from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.volumes import Mount
 
 JOB_PREFIX = "gw"
+_JOB_NAME = re.compile(rf"{JOB_PREFIX}-([0-9a-f]{{32}})-([0-9]{{1,6}})")
 SIGNAL_BASE = 128  # POSIX shells: a process killed by signal n reports 128 + n
 
 
 def job_name(workload_id: UUID, attempt: int) -> str:
     """The Kubernetes Job of one attempt. Derived, so that a repeated create meets itself."""
     return f"{JOB_PREFIX}-{workload_id.hex}-{attempt}"
+
+
+def read_job_name(name: str) -> tuple[UUID, int] | None:
+    """The workload and the attempt that `job_name` made the name of; None for another's."""
+    found = _JOB_NAME.fullmatch(name)
+    return (UUID(found[1]), int(found[2])) if found else None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _QUEUE_PAUSE = 0.005  # seconds: submissions that come together are planned toge
 
 @dataclass
 class Background:
-    """The loops over all clusters of the settings. `run` ends only by cancellation."""
+    """The loops over all clusters of the settings, for the installation of that id. `run` ends only by cancellation."""
 
     clusters: Sequence[Cluster]
     bus: Bus
@@ -39,6 +39,7 @@ class Background:
     resync_seconds: int = 60
     workers: int = 16
     tolerations: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
+    installation: str = ""
     board: Board = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
@@ -59,10 +60,19 @@ class Background:
         self.wishes = KeyedLoop("wishes", self.clock, lambda _: self._wishes.look())
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         self.purge = KeyedLoop("purge", self.clock, self._purge_logs)
-        shared = Shared(self.bus, self.clock, self.policy, self._claims, self._recent, self._look_again)
+        shared = Shared(
+            self.bus,
+            self.clock,
+            self.policy,
+            self._claims,
+            self._recent,
+            self._look_again,
+            self.installation,
+            self.resync_seconds,
+        )
         self.per_cluster = {it.name: ClusterLoops(it, shared, self.workers) for it in self.clusters}
         self._scheduler = Scheduler(projection, self.board, self._claims, self.bus, self.clock, self._on_placed)
-        self.schedule = KeyedLoop("schedule", self.clock, lambda _: self._scheduler.tick())
+        self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(
             Listeners(
                 queue=lambda: self.schedule.queue.add(ONLY, _QUEUE_PAUSE),
@@ -115,6 +125,11 @@ class Background:
         self._look_again()
         self.wishes.queue.add(ONLY)
         self.purge.queue.add(ONLY)
+
+    async def _tick(self, _: str) -> datetime | None:
+        """Nothing is placed before it is known what each cluster has: it may be there already."""
+        seen = (it.orphans.adopted.is_set() for it in self.per_cluster.values() if it.projection.synced)
+        return await self._scheduler.tick() if all(seen) else self.clock.now() + timedelta(seconds=0.1)
 
     def _look_again(self) -> None:
         self.resync.queue.add(ONLY)

@@ -28,6 +28,7 @@ from app.reconcile.log_keeper import LogKeeper
 from app.reconcile.log_rescue import AttemptKey, key_of
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.nodes import NodeRecorder
+from app.reconcile.orphans import Orphans
 from app.reconcile.recent import Recent
 
 _log = structlog.get_logger(__name__)
@@ -60,6 +61,8 @@ class Shared:
     claims: Claims
     recent: Recent
     look_again: Callable[[], None]
+    installation: str
+    resync_seconds: int
 
 
 @dataclass
@@ -73,6 +76,8 @@ class ClusterLoops:
     logs: KeyedLoop[AttemptKey] = field(init=False)
     nodes: KeyedLoop[str] = field(init=False)
     check: KeyedLoop[str] = field(init=False)
+    orphans: Orphans = field(init=False)
+    strays: KeyedLoop[str] = field(init=False)
     missing: tuple[str, ...] = field(init=False, default=())
     servers_recorded: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
@@ -91,7 +96,10 @@ class ClusterLoops:
             self._keep_log,
             self._keeper.rescue.secure,
             it.recent,
+            it.installation,
         )
+        self.orphans = Orphans(port, self.projection, it.bus, clock, it.policy, it.claims, it.installation)
+        self.strays = KeyedLoop("orphans", clock, self._look_for_orphans)
         self._recorder = NodeRecorder(self.projection, clock)
         self.jobs = KeyedLoop("jobs", clock, jobs.reconcile, self.workers)
         self.nodes = KeyedLoop("nodes", clock, self._record_nodes)
@@ -112,7 +120,7 @@ class ClusterLoops:
     @property
     def working_loops(self) -> tuple[Loop, ...]:
         """Those of the one process that works."""
-        return (self.jobs, self.logs, self.nodes)
+        return (self.strays, self.logs, self.nodes, self.jobs)
 
     async def watch(self) -> None:
         """See what is there: what every process does, also one that only stands by."""
@@ -124,9 +132,12 @@ class ClusterLoops:
 
     async def work(self) -> None:
         """Act on it: what one process at a time does."""
+        self.strays.queue.add(ONLY)
         try:
             async with asyncio.TaskGroup() as group:
                 for loop in self.working_loops:
+                    if loop is self.jobs:  # nothing ends before it is known what the cluster has
+                        await self.orphans.adopted.wait()
                     group.create_task(loop.run(), name=f"{loop.name} of {self.name}")
         finally:
             self._keeper.rescue.close()
@@ -134,6 +145,7 @@ class ClusterLoops:
     def begin_anew(self) -> None:
         """With nothing remembered: another process may have worked until now."""
         self._keeper.forget()
+        self.orphans.forget()
         for loop in self.working_loops:
             loop.queue.clear()
 
@@ -174,6 +186,13 @@ class ClusterLoops:
         _, pod = self.projection.observe(change.name.rpartition("-")[0])  # a Job's pod is named after it
         is_urgent = pod is None or pod.is_over or pod.running_since is not None
         return 0.0 if is_urgent else _PROGRESS_PAUSE
+
+    async def _look_for_orphans(self, _: str) -> datetime | None:
+        now = self.shared.clock.now()
+        if not self.projection.synced:
+            return now + timedelta(seconds=0.1)
+        await self.orphans.look()
+        return now + timedelta(seconds=self.shared.resync_seconds)
 
     async def _record_nodes(self, _: str) -> datetime | None:
         """Record them, and let every workload that is on one see whether it still answers."""

@@ -72,6 +72,7 @@ class JobReconciler:
     take_log: Callable[[Attempt], None]  # told of every ended attempt whose log is not stored
     secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
     recent: Recent = field(default_factory=Recent)
+    installation: str = ""
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
 
     async def reconcile(self, workload_id: UUID) -> datetime | None:
@@ -115,7 +116,7 @@ class JobReconciler:
 
     async def _observe(self, attempt: Attempt) -> Observation:
         """What is seen of the attempt. An absence that something would be decided on is confirmed with the API."""
-        job, pod = self.projection.observe(attempt.job_name)
+        job, pod = self.projection.observe(attempt.job_name, attempt.job_uid)
         was_there = bool(attempt.job_uid) or attempt.stop_reason is not None or attempt.ended_at is not None
         if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
@@ -127,12 +128,14 @@ class JobReconciler:
         return job is not None and attempt.ended_at is None and overdue
 
     async def _look(self, attempt: Attempt) -> Observation:
-        return self._observation(attempt, *await self.port.find(attempt.job_name))
+        return self._observation(attempt, *await self.port.find(attempt.job_name, attempt.job_uid))
 
     def _observation(self, attempt: Attempt, job: ObservedJob | None, pod: ObservedPod | None) -> Observation:
         """A Job that only has the name is nobody's of ours: neither followed nor deleted."""
-        is_ours = job is not None and job.workload_id == str(attempt.workload_id)
-        return Observation(job if is_ours else None, pod, self._node_answers(pod), self.port.clock.ahead)
+        if job is not None and job.workload_id != str(attempt.workload_id):
+            pod = None if pod is not None and pod.job_uid == job.uid else pod
+            job = None
+        return Observation(job, pod, self._node_answers(pod), self.port.clock.ahead)
 
     def _node_answers(self, pod: ObservedPod | None) -> bool | None:
         node = self.projection.nodes.get(pod.node) if pod is not None else None
@@ -204,6 +207,7 @@ class JobReconciler:
             job_name=attempt.job_name,
             workload_id=workload.id,
             attempt=attempt.number,
+            installation=self.installation,
             organization=await self._slug(workload.organization_id),
             project=projects[spec.project_id].slug if spec.project_id in projects else "",
             image=spec.image,

@@ -107,6 +107,17 @@ class SessionRow(Model):
         table = "sessions"
 
 
+class InstallationRow(Model):
+    # One row, made with the database: which installation of GPUYard this is, for clusters that several share.
+
+    number = fields.IntField(primary_key=True)
+    uuid = fields.UUIDField()
+    created_at = fields.DatetimeField()
+
+    class Meta:
+        table = "installation"
+
+
 class ServerRow(Model):
     # A node on record: it stays when the node goes, so that an outage hides nothing.
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cluster import labels
 from app.cluster.labels import label_value, workload_of
 from app.cluster.manifest import ManifestSettings, PodSecurity, build_job
+from app.cluster.observer import Observer
 from app.cluster.port import VolumeMount
 from app.domain.tolerations import Toleration
 from app.domain.volumes import Volume, VolumeKind
@@ -272,3 +274,14 @@ def test_workload_in_a_job_name():
     assert workload_of(job_name(WORKLOAD, 12)) == str(WORKLOAD)
     assert workload_of("gw-backup") is None
     assert workload_of(JOB + "-x") is None
+
+
+def test_job_and_pod_say_which_installation_made_them_and_where_they_belong():
+    job = build_job(job_spec(installation="here"), ManifestSettings())
+    for metadata in (job["metadata"], job["spec"]["template"]["metadata"]):
+        assert metadata["labels"][labels.INSTALLATION] == "here"
+    assert labels.INSTALLATION not in build_job(job_spec(), ManifestSettings())["metadata"]["labels"]
+    job["metadata"]["uid"] = "job-uid"
+    seen = Observer().job(job)
+    assert seen is not None
+    assert (seen.installation, seen.server, seen.gpu_resource) == ("here", "gpu-1", "nvidia.com/gpu")

@@ -58,7 +58,8 @@ def test_every_reason_of_waiting_is_explained():
 
 def test_labels_and_finalizer():
     named = {cells[0].strip("`") for cells in rows(section(PAGE, "## What it makes in the cluster"))[1:]}
+    ids = {labels.WORKLOAD, labels.ATTEMPT, labels.INSTALLATION}
     recommended = {labels.NAME, labels.INSTANCE, labels.COMPONENT, labels.PART_OF, labels.MANAGED_BY}
-    assert named == {*recommended, labels.WORKLOAD, labels.ATTEMPT, labels.ORGANIZATION, labels.PROJECT}
+    assert named == {*recommended, *ids, labels.ORGANIZATION, labels.PROJECT}
     assert f'["{labels.FINALIZER}"]' in section(PAGE, "## Uninstall")
     assert labels.OURS in section(PAGE, "## Uninstall")

@@ -25,6 +25,7 @@ from tests.placement.builders import node
 from tests.reconcile.fake_port import FakeCluster
 from tests.store.builders import a_stored_workload, an_organization, events, loaded, placement
 
+INSTALLATION = "00000000-0000-4000-8000-0000000000aa"
 SERVER = "gpu-1"
 POLICY = Policy(kubelet_slack_seconds=45, retry_base_seconds=10, job_retention_seconds=3600)
 MOST_STEPS = 12
@@ -46,7 +47,7 @@ class World:
     def restart(self, bus: Bus) -> None:
         self.bus = bus
         clusters = [Cluster("default", self.cluster, Projection("gpuyard"))]
-        self.background = Background(clusters, bus, self.clock, POLICY)
+        self.background = Background(clusters, bus, self.clock, POLICY, installation=INSTALLATION)
 
     @property
     def loops(self) -> ClusterLoops:

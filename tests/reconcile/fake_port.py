@@ -24,7 +24,7 @@ from app.cluster.port import (
     RefusedError,
     WatchEvent,
 )
-from app.cluster.projection import choose_pod
+from app.cluster.projection import choose_pod, only_of
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod, Terminated
 
 Hook = Callable[[str], object]
@@ -64,7 +64,15 @@ class FakeCluster:
         job = self.jobs.get(spec.job_name)
         if job is None:
             self._serial += 1
-            job = ObservedJob(f"job-{self._serial}", spec.job_name, str(spec.workload_id), spec.attempt)
+            job = ObservedJob(
+                f"job-{self._serial}",
+                spec.job_name,
+                str(spec.workload_id),
+                spec.attempt,
+                installation=spec.installation,
+                server=spec.server,
+                gpu_resource=spec.gpu_resource,
+            )
             self.jobs[job.name] = job
             self.specs[job.name] = spec
             self.created.append(job.name)
@@ -81,9 +89,9 @@ class FakeCluster:
             del self.jobs[name]
         self._end("delete_job")
 
-    async def find(self, job_name: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
         await self._begin("find")
-        found = self.jobs.get(job_name), self.pod_of(job_name)
+        found = only_of(job_uid, self.jobs.get(job_name), (p for p in self.pods.values() if p.job_name == job_name))
         self._end("find")
         return found
 
