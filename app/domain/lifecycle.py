@@ -254,7 +254,7 @@ def _starting(workload: Workload, attempt: Attempt, seen: Observation) -> Worklo
     if seen.node_answers is False:
         words = wording.unreachable(attempt.server)
         return _move(workload, workload.status, Phase.UNKNOWN, Reason.SERVER_UNREACHABLE, words)
-    workload = replace(workload, gpus=attempt.gpus)
+    workload = replace(workload, gpus=attempt.gpus, server=attempt.server)
     reason = _STARTING.get(attempt.waiting_reason, Reason.STARTING)
     words = wording.starting(attempt.server, attempt.waiting)
     return _move(workload, workload.status, Phase.INITIALIZING, reason, words)
