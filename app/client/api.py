@@ -13,6 +13,7 @@ import stamina
 from app.client.connection import Connection
 from app.client.documents import document
 from app.client.errors import ClientError, LostAnswerError, RefusedError, UnreachableError
+from app.client.printable import printable
 
 _TIMEOUT = httpx2.Timeout(30.0, connect=10.0)
 _PASSING = frozenset({429, 502, 503, 504})  # throttled, or a proxy whose service is being restarted
@@ -44,6 +45,9 @@ class Api:
             response = self._http.post(self._connection.graphql, json=body)
         except httpx2.HTTPError as error:
             raise self._without_answer(error) from None
+        except UnicodeEncodeError as error:
+            words = printable(error.object[max(0, error.start - _SHOWN) : error.end])
+            raise ClientError(f"what was given is not UTF-8 where it says {words}") from None
         answer = self._graphql(response)
         if errors := answer.get("errors"):
             raise refusal(errors, self._connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -26,7 +27,7 @@ STYLES = {
 
 class Screen:
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self._out, self._err = out or sys.stdout, err or sys.stderr
+        self._out, self._err = _able(out or sys.stdout), _able(err or sys.stderr)
         self._console = Console(file=self._out, highlight=False, markup=False, emoji=False)
         self._log = TerminalLog()
 
@@ -75,3 +76,10 @@ class Screen:
 def _styled(column: str, cell: str) -> Text:
     styles: Mapping[str, str] = STYLES.get(column, {})
     return Text(cell, style=styles.get(cell.split(" ", 1)[0], ""))
+
+
+def _able(stream: TextIO | None) -> TextIO:
+    """UTF-8 into files and pipes whatever the locale, and no character that stops it; one that is closed takes all."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace", encoding=None if stream.isatty() else "utf-8")
+    return stream or io.StringIO()

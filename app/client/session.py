@@ -83,6 +83,11 @@ def session(
         raise typer.Exit(failure) from None
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_DETACHED) from None
+    except BrokenPipeError:
+        raise  # `… | head`, which the library ends quietly
+    except OSError as error:
+        screen.say(f"gpuyard: what was found can't be written: {error}")
+        raise typer.Exit(failure) from None
 
 
 def workload_id(text: str) -> str:

@@ -106,7 +106,12 @@ def _environment(files: Sequence[str], given: Sequence[str]) -> list[dict[str, s
 
 
 def _content(name: str) -> str:
-    return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+    content = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not UTF-8: {error}"
+        raise ValueError(msg) from None
 
 
 def _submitted(here: Session, wanted: Mapping[str, Any], project: str | None) -> dict[str, Any]:

@@ -27,6 +27,11 @@ def clip(text: str, longest: int = _LONGEST) -> str:
     return flat if len(flat) <= longest else flat[: longest - 1] + "…"
 
 
+def clause(text: str) -> str:
+    """Foreign text where a sentence goes on after it."""
+    return clip(text).rstrip(".")
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -144,8 +149,8 @@ def unreachable(server: str) -> str:
 
 
 def retrying(server: str, why: str, at: datetime) -> str:
-    return f"tried on {server}: {clip(why)}; another server is tried after {at:%H:%M:%S} UTC"
+    return f"tried on {server}: {clause(why)}; another server is tried after {at:%H:%M:%S} UTC"
 
 
 def gave_up(why: str, tries: int) -> str:
-    return f"{clip(why)}; given up after {tries} tries"
+    return f"{clause(why)}; given up after {tries} tries"

@@ -253,6 +253,20 @@ async def test_who_and_where_must_be_right(shared_product: Product):
     assert says(no_address, 1, "instead of GraphQL; is --server GPUYard's address?")
 
 
+async def test_any_locale_and_any_bytes(shared_product: Product, tmp_path: Path):
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    log = ("-e", "SIM_SECONDS=0.1", "-e", "SIM_LOG_LINES=0", "-e", "SIM_LOG_TEXT=漢")
+    workload_id = await submitted(shared_product, "--name", "é漢", *log)
+    await shared_product.until(workload_id, status="COMPLETED")
+    assert "é漢" in (await run(shared_product, "list", "--limit", "1", **plain)).out
+    assert (await run(shared_product, "logs", workload_id, **plain)).out == "漢\n"
+    (tmp_path / "env").write_bytes(b"A=\xff\n")
+    assert says(await run(shared_product, "submit", SIMULATED, "--env-file", str(tmp_path / "env")), 2, "UTF-8")
+    assert says(
+        await run(shared_product, "submit", SIMULATED, "-e", "A=\udcff"), 1, "gpuyard: what was given is not UTF-8"
+    )
+
+
 @pytest.mark.parametrize(
     "words",
     [
