@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Mapping
 from types import TracebackType
@@ -21,13 +22,25 @@ _SHOWN = 20
 _MOVED = range(300, 400)
 
 
+def tls_context() -> ssl.SSLContext:
+    """Whom to trust. Raises ClientError where what the environment names can't be read."""
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        named = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+        raise ClientError(f"the certificates in {named} (SSL_CERT_FILE, SSL_CERT_DIR) can't be used: {error}") from None
+
+
 class Api:
     """Asks again by itself where an answer was lost: reads and cancels may be repeated, a submission has its key."""
 
     def __init__(self, connection: Connection, tls: ssl.SSLContext) -> None:
         self._connection = connection
         headers = {"authorization": f"Bearer {connection.token}", "accept": "application/json"}
-        self._http = httpx2.Client(timeout=_TIMEOUT, headers=headers, verify=tls)
+        try:
+            self._http = httpx2.Client(timeout=_TIMEOUT, headers=headers, verify=tls)
+        except ImportError:
+            raise ClientError("a SOCKS proxy, as ALL_PROXY names one, can't be used; an http:// one can") from None
         self._again = stamina.RetryingCaller(attempts=4, timeout=60.0, wait_initial=0.5).on(LostAnswerError)
 
     def __enter__(self) -> Self:

@@ -164,6 +164,7 @@ def logs(
         raise typer.BadParameter("--follow prints all of the log; it goes without --tail and --attempt")
     with session(server, token_file, organization) as here, named_by(LOG):
         if follow:
+            here.workload("command/progress", workload)  # as above
             with detaching(here, workload):
                 follow_log(here, workload)
             return

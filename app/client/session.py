@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import stamina
 import typer
 
-from app.client.api import Api
+from app.client.api import Api, tls_context
 from app.client.connection import Connection, connection
 from app.client.errors import ClientError, RefusedError
 from app.client.screen import Screen
@@ -30,7 +29,7 @@ class Session:
 
     def __init__(self, connection: Connection, organization: str | None, screen: Screen) -> None:
         self.connection, self.screen, self._given = connection, screen, organization
-        self.tls = httpx2.create_ssl_context()
+        self.tls = tls_context()
         self.api = Api(connection, self.tls)
 
     @cached_property

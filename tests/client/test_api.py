@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 import stamina
 
-from app.client.api import Api
+from app.client.api import Api, tls_context
 from app.client.connection import Connection
 from app.client.errors import ClientError, LostAnswerError, RefusedError, UnreachableError
 from app.simcluster.certificate import make_certificate
@@ -30,7 +29,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def ask(url: str) -> dict[str, Any]:
     connection = Connection(url, "gpuyard_secret", "--server", "GPUYARD_TOKEN")
-    with Api(connection, httpx2.create_ssl_context()) as api:
+    with Api(connection, tls_context()) as api:
         return api.ask("viewer", {"a": 1})
 
 
@@ -102,6 +101,16 @@ def test_nobody_listens():
 
 def test_a_name_that_nobody_has():
     with pytest.raises(UnreachableError, match="can't be reached"):
+        ask("http://gpuyard.invalid")
+
+
+def test_what_the_environment_says_and_can_not_be_used(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SSL_CERT_FILE", "no-such-file")
+    with pytest.raises(ClientError, match=r"no-such-file \(SSL_CERT_FILE"):
+        tls_context()
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+    with pytest.raises(ClientError, match="a SOCKS proxy"):
         ask("http://gpuyard.invalid")
 
 
