@@ -165,6 +165,7 @@ class LogView:
     digest: str
     is_followed: bool
     attempts: tuple[Choice, ...]
+    download_url: str
     url: str
     follow_url: str
 

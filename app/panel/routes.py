@@ -48,6 +48,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.CANCEL, workload.cancel, methods=["POST"]),
         Route(urls.WORKLOAD_LIVE, live.workload),
         Route(urls.LOG, log.show),
+        Route(urls.LOG_FILE, log.download),
         Route(urls.SERVERS, servers.index),
         Mount(urls.STATIC, _KeptFiles(directory=STATIC_FOLDER)),
     ]

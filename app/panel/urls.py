@@ -22,6 +22,7 @@ WORKLOAD = WORKLOADS + "/{id:uuid}"
 CANCEL = f"{WORKLOAD}/cancel"
 WORKLOAD_LIVE = f"{WORKLOAD}/live"
 LOG = f"{WORKLOAD}/log"
+LOG_FILE = f"{WORKLOAD}/log.txt"
 
 _LONGEST_NEXT = 1000
 # One slash and no second: `//host` and `/\host` are other hosts to a browser, which also drops tabs and newlines.
@@ -79,6 +80,10 @@ def workload_live(slug: str, workload_id: UUID) -> str:
 
 def log(slug: str, workload_id: UUID, **query: str) -> str:
     return with_query(_at(LOG, slug, workload_id), **query)
+
+
+def log_file(slug: str, workload_id: UUID, **query: str) -> str:
+    return with_query(_at(LOG_FILE, slug, workload_id), **query)
 
 
 def servers(slug: str) -> str:

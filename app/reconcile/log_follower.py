@@ -18,7 +18,7 @@ from app.bus import LOOK_AGAIN_SECONDS, Bus, Signal
 from app.cluster.port import ClusterError, LogRange
 from app.domain.log_walk import LogWalk, Place
 from app.domain.workload import Attempt, Workload
-from app.reconcile.logs import LogReader
+from app.reconcile.logs import LogReader, is_kept
 from app.store import logs, reads
 
 T = TypeVar("T")
@@ -89,8 +89,7 @@ class _Follower:
         self._pause = min(2 * self._pause, LOOK_AGAIN_SECONDS)
 
     def _of_attempt(self, attempt: Attempt) -> AsyncGenerator[LogChunk | None, None]:
-        is_kept = attempt.log_taken_at is not None or attempt.cleaned_at is not None
-        return self._kept(attempt) if is_kept else self._live(attempt)
+        return self._kept(attempt) if is_kept(attempt) else self._live(attempt)
 
     async def _kept(self, attempt: Attempt) -> AsyncGenerator[LogChunk | None, None]:
         kept = await logs.find_log(attempt.workload_id, attempt.number)

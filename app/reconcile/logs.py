@@ -7,16 +7,17 @@ one may have left the watch.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from app.cluster.log_tail import log_tail
-from app.cluster.port import ClusterError, ClusterPort, RefusedError
+from app.cluster.port import ClusterError, ClusterPort, LogRange, RefusedError
 from app.cluster.projection import Projection
 from app.domain import log_words as words
 from app.domain.errors import InvalidInputError
 from app.domain.log_lines import last_lines, without_stamps
+from app.domain.log_walk import LogWalk, Place
 from app.domain.observed import ObservedPod
 from app.domain.wording import plural
 from app.domain.workload import Attempt, Workload
@@ -51,6 +52,15 @@ class Most:
     lines: int = MOST_LINES
 
 
+class LogUnavailableError(Exception):
+    """There is no log; the message is a sentence."""
+
+
+def is_kept(attempt: Attempt) -> bool:
+    """Whether its log is in the store, or nowhere."""
+    return attempt.log_taken_at is not None or attempt.cleaned_at is not None
+
+
 def choose_attempt(attempts: Sequence[Attempt], number: int | None) -> Attempt | None:
     """The attempt of that number, the last without one; None where there is none yet. Else InvalidInputError."""
     if number is None:
@@ -75,7 +85,7 @@ class LogReader:
         if attempt is None:
             is_over = workload.status.is_terminal
             return LogText(is_complete=is_over, why_none=words.NEVER_STARTED if is_over else words.NOT_STARTED)
-        if attempt.log_taken_at is None and attempt.cleaned_at is None:
+        if not is_kept(attempt):
             return await self._live(attempt, most)
         kept = await logs.find_log(attempt.workload_id, attempt.number)
         return self._stored(attempt, kept, most)
@@ -103,6 +113,31 @@ class LogReader:
         is_over = attempt.ended_at is not None
         why = "" if tail.lines else (words.WROTE_NOTHING if is_over else words.EMPTY)
         return LogText(attempt.number, tail.text, tail.was_cut, is_complete=is_over, why_none=why)
+
+    async def whole(self, attempt: Attempt) -> AsyncGenerator[bytes, None]:
+        """All there is now, in pieces. LogUnavailableError where there is nothing, or where it breaks off."""
+        if is_kept(attempt):
+            log = self._stored(attempt, await logs.find_log(attempt.workload_id, attempt.number), Most())
+            if log.why_none:
+                raise LogUnavailableError(log.why_none)
+            yield log.text
+            return
+        try:
+            async with aclosing(self._pieces(attempt)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ClusterError as error:
+            raise LogUnavailableError(_without_log(attempt, error)) from error
+
+    async def _pieces(self, attempt: Attempt) -> AsyncGenerator[bytes, None]:
+        walk, pod = LogWalk(Place(attempt.number)), await self.find_pod(attempt)
+        if pod is None:
+            raise LogUnavailableError(_without_pod(attempt))
+        async with aclosing(self.port.read_log(pod, LogRange())) as pieces:
+            async for piece in pieces:
+                walk.feed(piece)
+                yield walk.take(len(piece))
+        yield walk.take(MOST_BYTES, is_end=True)
 
     @asynccontextmanager
     async def stream(self) -> AsyncIterator[bool]:

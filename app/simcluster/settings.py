@@ -17,6 +17,7 @@ class Settings:
     term_seconds: float = 0.1  # how long a container takes to end on SIGTERM
     retry_seconds: float = 2.0  # between ErrImagePull and ImagePullBackOff (real: 10 to 300)
     finish_seconds: float = 0.02  # from the last container's end to the pod's (real: about 1)
+    log_seconds: float = 60.0  # how long the log of an ended and then deleted pod stays (real: to the next minute)
     restart_seconds: float = 1.0  # before a restart with restartPolicy OnFailure (real: 10, doubling)
     log_lines: int = 5  # SIM_LOG_LINES, where a container doesn't say
     max_log_lines: int = 100_000

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from app.cluster.log_tail import log_tail
-from app.cluster.port import LogRange
+from app.cluster.port import LogRange, RefusedError
 from app.domain.log_lines import without_stamps
-from tests.contracts.workbench import Workbench, both
+from app.domain.observed import ObservedPod
+from tests.contracts.workbench import UNTIL_STOPPED, Workbench, both, is_finished
 
 
 async def test_it_waits_runs_and_ends_with_its_code(bench: Workbench):
@@ -63,6 +68,39 @@ async def test_the_end_of_a_log_is_what_is_kept(bench: Workbench):
     assert (await log_tail(bench.port, pod, 10)).text == b"three\n"
     last = [chunk async for chunk in bench.port.read_log(pod, LogRange(tail_lines=2))]
     assert without_stamps(b"".join(last)) == b"two\nthree\n"
+
+
+async def test_a_deleted_pods_log_goes_with_its_container(bench: Workbench):
+    """Although the pod stays, held by our finalizer; who follows gets the last words."""
+    spec = bench.spec(f"echo one; {UNTIL_STOPPED}", seconds=600, text="one")
+    job, running = await bench.running(spec)
+    assert (await log_tail(bench.port, running, 100)).text == b"one\n"
+    following = asyncio.create_task(log_tail(bench.port, running, 100, follow=True))
+    await asyncio.sleep(0.3)
+    await bench.port.delete_job(job.name, job.uid)
+    _, pod = await bench.until(spec.job_name, lambda seen: seen[1] and is_finished(seen[1]))
+    assert pod
+    assert pod.is_held
+    assert (await following).text == b"one\n"
+    with pytest.raises(RefusedError, match=r"unable to retrieve|failed to try") as caught:
+        await reading_on(bench, pod)
+    assert caught.value.status == 410
+
+
+async def reading_on(bench: Workbench, pod: ObservedPod) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            await log_tail(bench.port, pod, 100)
+            await asyncio.sleep(0.1)
+
+
+async def test_an_ended_pods_log_outlives_its_deletion_for_a_moment(bench: Workbench):
+    spec = bench.spec("echo one", text="one")
+    job, _ = await bench.ended(spec)
+    await bench.port.delete_job(job.name, job.uid)
+    _, pod = await bench.until(spec.job_name, lambda seen: seen[1] and seen[1].deletion_requested_at)
+    assert pod
+    assert (await log_tail(bench.port, pod, 100)).text == b"one\n"
 
 
 async def test_out_of_memory_is_named(bench: Workbench):

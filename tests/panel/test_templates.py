@@ -76,8 +76,8 @@ FORMS = [
 ]
 CHOICES = (Choice("Attempt 1", "/1#log", is_chosen=True), Choice("Attempt 2", "/2#log", is_chosen=False))
 LOGS = [
-    LogView("a\nb", True, "", "d", True, (), "/log", "/log?have=d"),
-    LogView("", False, "Not yet.", "d", False, CHOICES, "/log", "/log"),
+    LogView("a\nb", True, "", "d", True, (), "/log.txt", "/log", "/log?have=d"),
+    LogView("", False, "Not yet.", "d", False, CHOICES, "", "/log", "/log"),
 ]
 SERVER = ServerView("gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None)
 SERVERS = [

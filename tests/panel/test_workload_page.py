@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 
 from app.cluster.port import ClusterError, RefusedError, UnavailableError
 from app.domain import log_words
 from app.domain.states import Phase, Reason, Status
+from app.domain.workload import Workload, job_name
 from app.panel.log import MOST_SHOWN
-from tests.log_port import POD
+from app.store import logs, reads
+from app.store.logs import StoredLog
+from tests.log_port import POD, a_stamp
 from tests.panel.world import GPU, HTMX, LIST, Page, Panel
 
 
@@ -135,3 +140,71 @@ async def test_an_empty_log_is_said_to_be_empty(panel: Panel):
     assert log_words.EMPTY in await log_of(panel, workload.id)
     workload = await panel.ended(workload)
     assert log_words.WROTE_NOTHING in await log_of(panel, workload.id)
+
+
+async def two_attempts(panel: Panel) -> Workload:
+    """The first has ended and its log is kept; the second executes."""
+    waits = {"status": Status.PENDING, "phase": Phase.QUEUED, "reason": Reason.BACKING_OFF}
+    workload = await panel.end(await panel.running(await panel.workload()), **waits)
+    [attempt] = await reads.attempts_of([workload.id])
+    await logs.store_log(attempt, StoredLog(a_stamp(0) + b"first\xff\n", was_cut=True), panel.clock.now())
+    return await panel.running(workload)
+
+
+async def test_what_is_kept_is_shown_when_the_job_is_gone_for_each_attempt(panel: Panel):
+    workload = await two_attempts(panel)
+    panel.port.pod, panel.port.log = POD, b"second\n"
+    page = await page_of(panel, f"{LIST}/{workload.id}")
+    links = [a["href"] for a in page.all("a") if "attempt=" in a.get("href", "") and "log.txt" not in a["href"]]
+    assert links == [f"{LIST}/{workload.id}?attempt={n}#log" for n in (1, 2)]
+    assert page.all("a", href=links[1], **{"aria-current": "true"})
+    assert ("second" in page.text, "first" in page.text, "follow" in page.ids) == (True, False, True)
+    panel.port.pod, panel.port.error = None, UnavailableError("the Job is gone, and so is the cluster")
+    page = await page_of(panel, links[0])
+    assert ("first" in page.text, "there is more before" in page.text, "follow" in page.ids) == (True, True, False)
+    assert page.all("a", href=links[0], **{"aria-current": "true"})
+    assert page.all("div", id="log")[0]["hx-get"] == f"{LIST}/{workload.id}/log?attempt=1"
+
+
+async def test_one_attempt_needs_no_choice(panel: Panel):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod, panel.port.log = POD, b"x\n"
+    assert not [a for a in (await page_of(panel, f"{LIST}/{workload.id}")).all("a") if "?attempt" in a["href"][:60]]
+
+
+async def test_the_log_can_be_downloaded_as_text(panel: Panel):
+    workload = await two_attempts(panel)
+    panel.port.pod, panel.port.log = POD, b"<script>\r\n\x1b[31m\0" + b"long " * 100_000 + b"\n"
+    async with panel.browser() as browser:
+        [link] = [a["href"] for a in Page.of((await browser.get(f"{LIST}/{workload.id}")).text).all("a", download="")]
+        answer = await browser.get(link)
+        kept = await browser.get(f"{LIST}/{workload.id}/log.txt?attempt=1")
+    assert answer.text == "<script>\r\n\x1b[31m\ufffd" + "long " * 100_000 + "\n"
+    assert kept.content == "first\ufffd\n".encode()
+    for response, attempt in ((answer, 2), (kept, 1)):
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        name = f'attachment; filename="{job_name(workload.id, attempt)}.log"'
+        assert response.headers["content-disposition"] == name
+
+
+async def test_a_log_that_is_not_there_is_no_empty_file(panel: Panel):
+    waiting, running = await panel.workload(), await panel.running(await panel.workload())
+    panel.port.error = UnavailableError("no route to host")
+    async with panel.browser() as browser:
+        answers = [await browser.get(f"{LIST}/{w.id}/log.txt") for w in (waiting, running)]
+        strange = await browser.get(f"{LIST}/{uuid4()}/log.txt")
+    assert [answer.status_code for answer in (*answers, strange)] == [404, 404, 404]
+    assert log_words.NOT_STARTED in answers[0].text
+    assert log_words.unavailable("no route to host") in Page.of(answers[1].text).text
+
+
+@pytest.mark.parametrize("who", ["member", "viewer", "stranger", None])
+async def test_a_log_is_for_owners_and_admins(panel: Panel, who: str | None):
+    workload = await panel.running(await panel.workload())
+    panel.port.pod, panel.port.log = POD, b"secret\n"
+    async with panel.browser(who) as browser:
+        answer = await browser.get(f"{LIST}/{workload.id}/log.txt")
+    assert answer.status_code != 200
+    assert (panel.port.opened, "secret" in answer.text) == ([], False)

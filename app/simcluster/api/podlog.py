@@ -18,7 +18,7 @@ from app.simcluster.inside.logs import LogScript
 from app.simcluster.inside.nodestate import NodeState, address_of
 from app.simcluster.inside.run import PodRun
 from app.simcluster.inside.timeline import Ended, Running, Waiting, container_at
-from app.simcluster.meta import Json, is_terminal_pod, node_of, parse_stamp, uid_of
+from app.simcluster.meta import Json, is_terminal_pod, is_terminating, node_of, parse_stamp, uid_of
 from app.simcluster.resources import PODS
 
 _PULLING = {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"}
@@ -64,6 +64,8 @@ def get_log(context: Context, target: Target, query: Mapping[str, str]) -> Respo
         return Response(status_code=HTTPStatus.NO_CONTENT)
     _check_node(context, pod)
     script = _script(context, pod, container, previous=params.previous)
+    if _is_dropped(context, pod):
+        return Response(f"unable to retrieve container logs for containerd://{uid_of(pod)}", media_type="text/plain")
     return StreamingResponse(_body(context, pod, container, script, params), media_type="text/plain")
 
 
@@ -74,6 +76,18 @@ def _check_node(context: Context, pod: Json) -> None:
         address = f"{address_of(name)}:10250"
         path = f"/containerLogs/{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         raise errors.internal(f'Get "https://{address}{path}": dial tcp {address}: connect: no route to host')
+
+
+def _is_dropped(context: Context, pod: Json) -> bool:
+    """A kubelet removes the container of a deleted pod within a second of its end, though a finalizer hold the pod; of
+    a pod that is deleted afterwards, when it next looks. It says so with the status of a success.
+    """
+    if not (is_terminating(pod) and is_terminal_pod(pod)):
+        return False
+    run = context.cluster.kubelet.run_of(pod)
+    was_deleted_before = run is not None and run.stop is not None and run.stop.deleted
+    deleted_at = parse_stamp(pod["metadata"]["deletionTimestamp"])
+    return was_deleted_before or context.store.clock() >= deleted_at + context.settings.log_seconds
 
 
 def _container(pod: Json, name: str) -> Json:
