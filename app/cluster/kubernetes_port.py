@@ -7,7 +7,7 @@ for. Left out: the loops around list and watch (`watches`) and any memory of wha
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -185,7 +185,9 @@ class KubernetesPort(ClusterPort):
             self._page_sizes[kind] = max(size, min(LARGEST_PAGE, size * 2))
             raise
 
-    async def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
+    async def watch(
+        self, kind: Kind, resource_version: str, opened: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[WatchEvent, None]:
         path, query = self._collection(kind)
         # Spread, so that all watches of all replicas don't end and start together.
         seconds = int(self._settings.watch_seconds * random.uniform(0.8, 1.2))  # noqa: S311
@@ -193,7 +195,7 @@ class KubernetesPort(ClusterPort):
         query |= {"resourceVersion": resource_version}
         request = Request("GET", path, query, limits=limits(seconds + 30, self._settings.quiet_seconds))
         try:
-            stream = self._transport.stream(request)
+            stream = self._transport.stream(request, opened)
             async with aclosing(stream) as chunks, aclosing(split_lines(chunks)) as lines:
                 async for line in lines:
                     yield read_event(line, kind, self._observer)

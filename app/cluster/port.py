@@ -17,7 +17,7 @@ Left out: anything about namespaces, which the adapter fixes, and about typed Ku
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -196,8 +196,13 @@ class ClusterPort(Protocol):
         """Every object of a kind, however many pages it takes."""
         ...
 
-    def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
-        """Changes after `resource_version`. Ends when the server ends it, which is normal; GoneError: list again."""
+    def watch(
+        self, kind: Kind, resource_version: str, opened: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Changes after `resource_version`. Ends when the server ends it, which is normal; GoneError: list again.
+
+        `opened` is called when the server has accepted the watch: where nothing changes, the first event may take long.
+        """
         ...
 
     async def check(self) -> tuple[str, ...]:

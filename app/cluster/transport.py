@@ -7,7 +7,7 @@ the same list), and so is its Watch, which neither resumes a dropped connection 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,10 +91,14 @@ class Transport:
             async with self._opened(request) as response:
                 return decoded(await _body(response, request.most_bytes))
 
-    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives. SilenceError after a pause; it ends when the limits' whole time is over."""
+    async def stream(self, request: Request, opened: Callable[[], None] = lambda: None) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives. SilenceError after a pause; it ends when the limits' whole time is over.
+
+        `opened` is called when there is an answer and it is a success.
+        """
         with transport_errors():
             async with self._opened(request) as response:
+                opened()
                 try:
                     async for chunk in response.content.iter_any():
                         yield chunk

@@ -15,8 +15,8 @@ The client library's own watch is left out: it gives up on errors, resumes witho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from typing import Never
 
@@ -60,6 +60,7 @@ class WatchLoop:
     clock: Clock
     sleep: Sleep
     backoff: Backoff = field(default_factory=Backoff)
+    lasting_seconds: float = LASTING_SECONDS
     _position: str = ""  # empty: unknown, list first
     _newest: str = ""  # version ever seen
     _older_since: float | None = None  # lists are refused for being older
@@ -122,15 +123,12 @@ class WatchLoop:
     async def _watch(self) -> bool:
         """Whether it was of use: it brought an event or a bookmark, or at least it lasted."""
         started, events_seen = self.clock(), 0
-        async with aclosing(self.port.watch(self.kind, self._position)) as events:
-            async for event in events:
-                if is_older(event.resource_version, self._position):
-                    raise GoneError(f"a watch of {self.kind} from {self._position} told of {event.resource_version}")
-                self._take(event)
-                self._position = self._newest = event.resource_version
-                self._works()
-                events_seen += 1
-        made_progress = events_seen > 0 or self.clock() - started > LASTING_SECONDS
+        with self._noting_that_it_lasts() as opened:
+            async with aclosing(self.port.watch(self.kind, self._position, opened)) as events:
+                async for event in events:
+                    self._follow(event)
+                    events_seen += 1
+        made_progress = events_seen > 0 or self.clock() - started > self.lasting_seconds
         if made_progress:
             self._works()
         return made_progress
@@ -140,6 +138,28 @@ class WatchLoop:
         self._failed_watches += error.status is not None
         if self._failed_watches >= _MOST_TRIES:
             self._position = ""
+
+    @contextmanager
+    def _noting_that_it_lasts(self) -> Generator[Callable[[], None], None, None]:
+        """To be told when the watch is open: it works when it has stayed so, although nothing changes."""
+        timers: list[asyncio.TimerHandle] = []
+
+        def opened() -> None:
+            self._health.last_event_at = self.clock()
+            timers.append(asyncio.get_running_loop().call_later(self.lasting_seconds, self._works))
+
+        try:
+            yield opened
+        finally:
+            for timer in timers:
+                timer.cancel()
+
+    def _follow(self, event: WatchEvent) -> None:
+        if is_older(event.resource_version, self._position):
+            raise GoneError(f"a watch of {self.kind} from {self._position} told of {event.resource_version}")
+        self._take(event)
+        self._position = self._newest = event.resource_version
+        self._works()
 
     def _take(self, event: WatchEvent) -> None:
         if event.kind is EventKind.BOOKMARK:

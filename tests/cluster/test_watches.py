@@ -16,9 +16,9 @@ import structlog
 from app.cluster.backoff import Backoff
 from app.cluster.port import ClusterPort, Kind
 from app.cluster.projection import Change, Projection, WatchHealth
-from app.cluster.watches import run_watches
+from app.cluster.watches import WatchLoop, run_watches
 from tests.cluster.builders import NAMESPACE, Json, node_json
-from tests.cluster.scripted_api import DROP, HANG, Answer, ScriptedApi, answer, failure, stream
+from tests.cluster.scripted_api import DROP, HANG, NO_ANSWER, Answer, ScriptedApi, answer, failure, stream
 
 NODES = "/api/v1/nodes"
 SILENT = stream(HANG)
@@ -175,6 +175,22 @@ async def test_a_connection_that_fails_keeps_its_position(world: Watching):
     world.start()
     await world.until(lambda: world.positions == ["10"] * 10)
     assert len(world.api.seen("GET", NODES)) == 1
+
+
+async def test_a_watch_that_stays_open_works_although_nothing_changes(world: Watching):
+    """Readiness shall not wait for the next bookmark, a minute away; nor believe one that was never answered."""
+    world.nodes(listing())
+    world.nodes(failure(410, "Expired"), NO_ANSWER, watch=True)
+    loop = WatchLoop(Kind.NODES, world.port, world.projection, world.clock, world.sleep, lasting_seconds=0.05)
+    world.task = asyncio.create_task(loop.run())
+    await world.until(lambda: len(world.positions) == 2)
+    await asyncio.sleep(0.2)
+    assert world.health.failures == 1
+    world.task.cancel()
+    world.nodes(stream(DROP), SILENT, watch=True)
+    world.task = asyncio.create_task(loop.run())
+    await world.until(lambda: world.health.failures == 2)
+    await world.until(lambda: world.health.failures == 0)
 
 
 async def test_an_older_list_is_not_believed(world: Watching):

@@ -130,8 +130,11 @@ class FakeCluster:
         await self._begin("list_all")
         return Listing(self.items(kind), "1")
 
-    async def watch(self, kind: Kind, resource_version: str) -> AsyncGenerator[WatchEvent, None]:
+    async def watch(
+        self, kind: Kind, resource_version: str, opened: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[WatchEvent, None]:
         await self._begin(f"watch {kind}")
+        opened()
         for _ in range(0):
             yield WatchEvent(EventKind.BOOKMARK, resource_version)
 
