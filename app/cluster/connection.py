@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
+import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -114,8 +116,7 @@ class Connection:
         if self._api is not None:
             self._retire(self._api)
         try:
-            api = ApiClient(access.configuration)
-            api.rest_client = _Rest(access.configuration)
+            api = _client(access)
         except (OSError, ValueError) as error:  # an authority or certificate that TLS can't read
             self._failure = UnavailableError(f"the cluster's certificates can't be used: {error}")
             self._api = None
@@ -133,6 +134,20 @@ class Connection:
 
         self._retiring.add(task := asyncio.create_task(close_later()))
         task.add_done_callback(self._retiring.discard)
+
+
+def _client(access: Access) -> ApiClient:
+    """TLS takes a certificate from files only, and reads them here; the key is gone from there at once."""
+    configuration = access.configuration
+    with tempfile.TemporaryDirectory() as folder:
+        if access.certificate:
+            certificate, key = Path(folder, "certificate"), Path(folder, "key")
+            certificate.write_text(access.certificate)
+            key.write_text(access.key)
+            configuration.cert_file, configuration.key_file = str(certificate), str(key)
+        api = ApiClient(configuration)
+        api.rest_client = _Rest(configuration)
+    return api
 
 
 class _Rest(RESTClientObject):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from app.cluster.proxy import proxy_for
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN = "BearerToken"  # noqa: S105 — the library's name for it
 _FILE_KEYS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-_SECRETS_IN = ("ssl_ca_cert", "cert_file", "key_file")
 MOST_CONNECTIONS = 256  # at the same time: three watches, what reconciling asks, and each log that is followed
 
 
@@ -44,15 +42,22 @@ class ConnectionSettings:
 
 @dataclass(frozen=True)
 class Access:
-    """`identity`: two that are equal differ at most in their token, so that one connection serves both.
+    """`certificate` and `key` (PEM) are the client's, empty without one; authorities are in the configuration.
 
     `files` are what it was read from, with their stamps. `expires_at` is None where nobody says.
     """
 
     configuration: Configuration
-    identity: str
     files: dict[str, object]
+    certificate: str = ""
+    key: str = ""
     expires_at: datetime | None = None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Two that are equal here differ at most in their token, so that one connection serves both."""
+        names = ("host", "proxy", "verify_ssl", "tls_server_name", "ca_cert_data")
+        return (*(getattr(self.configuration, name) for name in names), self.certificate, self.key)
 
     @property
     def has_changed(self) -> bool:
@@ -86,7 +91,8 @@ def _of_service_account(folder: Path, configuration: Configuration) -> Access:
     loader = InClusterConfigLoader(str(token), str(authority), try_refresh_token=False)  # type: ignore[no-untyped-call]
     loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     configuration.api_key[_TOKEN] = f"Bearer {token.read_text().strip()}"
-    return _access(configuration, files)
+    configuration.ssl_ca_cert, configuration.ca_cert_data = None, authority.read_text()
+    return Access(_completed(configuration), files)
 
 
 async def _of_file(path: Path, context: str | None, configuration: Configuration) -> Access:
@@ -100,49 +106,56 @@ async def _of_file(path: Path, context: str | None, configuration: Configuration
     if token := configuration.api_key.get(_TOKEN):
         configuration.api_key[_TOKEN] = token.strip()
     user = loader.current_context["context"].get("user")
-    if user and not configuration.api_key and not configuration.cert_file:
+    if user and not configuration.api_key and not loader.certificate:
         raise ConfigException(f"user {user!r} has no usable credentials")
-    return _access(configuration, files, loader.expires_at)
+    configuration.ca_cert_data = loader.authority or None
+    return Access(_completed(configuration), files, loader.certificate, loader.private_key, loader.expires_at)
 
 
 class _Loader(KubeConfigLoader):
-    """The library's, but for credential plugins."""
+    """The library's, but for credential plugins, and for certificates: those it leaves in files under /tmp.
+
+    It could not read them again once somebody has cleaned up there, and a killed process would leave the key behind.
+    """
 
     def __init__(self, document: dict[str, Any], context: str | None, folder: str) -> None:
         super().__init__(document, active_context=context, config_base_path=folder)  # type: ignore[no-untyped-call]
         self.expires_at: datetime | None = None
+        self.authority = self.certificate = self.private_key = ""
 
     async def load_from_exec_plugin(self) -> bool:
-        folder = self._get_base_path(None)  # type: ignore[no-untyped-call]
         user, cluster = self._user, self._cluster
         if user is None or cluster is None:  # as the library's types have it; it comes here for a user's plugin only
             raise ConfigException("it names no user or no cluster")
-        given = await ask_plugin(user["exec"].value, cluster.value, folder)
+        given = await ask_plugin(user["exec"].value, cluster.value, str(self._config_base_path))
         self.expires_at = given.expires_at
+        self.certificate, self.private_key = given.certificate, given.key
         if given.token:
             self.token = f"Bearer {given.token}"
-        if given.certificate:  # as if they stood in the file: the library puts them where TLS can read them
-            user.value["client-certificate-data"] = base64.b64encode(given.certificate.encode()).decode()
-            user.value["client-key-data"] = base64.b64encode(given.key.encode()).decode()
         return True
 
+    def _load_cluster_info(self) -> None:
+        cluster = self._cluster.value if self._cluster else {}
+        user = self._user.value if self._user else {}
+        self.host = str(cluster["server"]).rstrip("/")
+        self.verify_ssl = not cluster.get("insecure-skip-tls-verify")
+        self.tls_server_name, self.proxy = cluster.get("tls-server-name"), cluster.get("proxy-url")
+        self.authority = self._pem(cluster, "certificate-authority")
+        if not self.certificate:
+            self.certificate, self.private_key = self._pem(user, "client-certificate"), self._pem(user, "client-key")
 
-def _access(configuration: Configuration, files: dict[str, object], expires_at: datetime | None = None) -> Access:
+    def _pem(self, described: dict[str, Any], name: str) -> str:
+        if data := described.get(f"{name}-data"):
+            return base64.b64decode(data).decode()
+        path = described.get(name)
+        return (Path(str(self._config_base_path)) / path).read_text() if path else ""
+
+
+def _completed(configuration: Configuration) -> Configuration:
     configuration.proxy = configuration.proxy or proxy_for(configuration.host, os.environ)
     configuration.client_session_kwargs = {"trust_env": False}
     configuration.connection_pool_maxsize = 0  # no limit: those who follow logs must not keep a create waiting
-    return Access(configuration, _identity(configuration), files, expires_at)
-
-
-def _identity(configuration: Configuration) -> str:
-    """All that a connection is made from, the contents of certificates included."""
-    digest = hashlib.sha256()
-    for name in ("host", "proxy", "verify_ssl", "tls_server_name"):
-        digest.update(repr(getattr(configuration, name)).encode())
-    for name in _SECRETS_IN:
-        path = getattr(configuration, name)
-        digest.update(Path(path).read_bytes() if path else b"-")
-    return digest.hexdigest()
+    return configuration
 
 
 def _named_files(document: dict[str, Any]) -> Iterator[str]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import ssl
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from app.cluster.connection import Connection
 from app.cluster.credentials import ConnectionSettings
@@ -65,8 +71,8 @@ class Secure:
         return tls
 
 
-def write_secure(path: Path, url: str, authority: str, **user: object) -> Path:
-    write_kubeconfig(path, url, {"token": "sesame", **user})
+def write_secure(path: Path, url: str, authority: str, user: dict[str, object] | None = None) -> Path:
+    write_kubeconfig(path, url, user or {"token": "sesame"})
     content = yaml.safe_load(path.read_text())
     content["clusters"][0]["cluster"]["certificate-authority"] = authority
     path.write_text(yaml.safe_dump(content))
@@ -157,6 +163,48 @@ async def test_a_server_with_a_new_certificate_of_a_new_authority(tmp_path: Path
         await port.list_all(Kind.NODES)
         await link.__aexit__(None, None, None)
         assert who_came(api) == ["Bearer sesame"]
+
+
+def client_certificate(name: str) -> tuple[str, str]:
+    """A certificate that stands for itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    day = timedelta(days=1)
+    made = x509.CertificateBuilder(who, who, key.public_key(), 1, datetime.now(UTC) - day, datetime.now(UTC) + day)
+    certificate = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    encoding = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.decode(), key.private_bytes(*encoding).decode()
+
+
+@pytest.mark.parametrize("source", ["files", "data", "plugin"])
+async def test_a_clients_certificate_and_its_key_stays_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+):
+    (place := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    certificate, key = client_certificate("operator")
+    (tmp_path / "c.pem").write_text(certificate)
+    (tmp_path / "k.pem").write_text(key)
+    status = json.dumps({"status": {"clientCertificateData": certificate, "clientKeyData": key}})
+    users: dict[str, dict[str, object]] = {
+        "files": {"client-certificate": "c.pem", "client-key": "k.pem"},
+        "data": {"client-certificate-data": base64_of(certificate), "client-key-data": base64_of(key)},
+        "plugin": {"exec": {"apiVersion": VERSION, "command": sys.executable, "args": ["-c", f"print({status!r})"]}},
+    }
+    tls = (secure := Secure(tmp_path)).context()
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(tmp_path / "c.pem")
+    async with scripted_api(tls) as api:
+        api.on("GET", NODES, EMPTY)
+        path = write_secure(tmp_path / "config", api.url, str(secure.authority), users[source])
+        async with connected(ConnectionSettings(path)) as port:
+            await port.list_all(Kind.NODES)
+            assert list(place.iterdir()) == []
+    assert who_came(api) == ["nobody"]  # by header; without the certificate the connection would have been refused
+
+
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 async def test_an_authority_that_is_none(api: ScriptedApi, tmp_path: Path):
