@@ -84,6 +84,8 @@ class Api:
             return ClientError(f"{here} leads on to {location}; give that server's address with --server")
         if status == httpx2.codes.UNAUTHORIZED:
             return ClientError(f"{here} answers 401: it does not take the token of {self._connection.token_told}")
+        if status == httpx2.codes.CONTENT_TOO_LARGE:
+            return ClientError(f"what was given is more than {here} takes in one request")
         kind = response.headers.get("content-type", "nothing readable").partition(";")[0]
         told = self._connection.server_told
         return ClientError(f"{here} answers {status} with {kind} instead of GraphQL; is {told} GPUYard's address?")

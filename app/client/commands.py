@@ -15,13 +15,14 @@ from app.client.errors import RefusedError
 from app.client.flags import LISTING, LOG, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
 from app.client.session import Session, session, workload_id
-from app.client.submit import submit
+from app.client.submit import retry, submit
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
 LARGEST_PAGE, MOST_LINES = 500, 50_000  # the API's own bounds
 
 app = typer.Typer()
 app.command()(submit)
+app.command()(retry)
 
 
 @app.command("list")

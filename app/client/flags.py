@@ -32,6 +32,8 @@ SUBMISSION = {
 LISTING = {"filterBy": "--filter", "search": "--search", "sortBy": "--sort", "status": "--status", "first": "--limit"}
 LOG = {"attempt": "--attempt", "tailLines": "--tail"}
 _FIELD = re.compile(r"(\w+)(\[\d+\]|\.\w+)*: ")
+# What the service says of a value that is none of its type at all.
+_VARIABLE = re.compile(r"Variable '\$(\w+)' has invalid value(?: at \.(\w+)[\w.\[\]]*)?: ")
 
 
 @contextmanager
@@ -45,7 +47,10 @@ def named_by(flags: Mapping[str, str]) -> Iterator[None]:
 
 def in_flags(sentence: str, flags: Mapping[str, str]) -> str:
     """`gpuCount: must be …` as `--gpus: must be …`."""
-    found = _FIELD.match(sentence)
-    if not found or found[1] not in flags:
+    if variable := _VARIABLE.match(sentence):
+        field, rest = variable[2] or variable[1], sentence[variable.end() :]
+    elif found := _FIELD.match(sentence):
+        field, rest = found[1], sentence[found.end() :]
+    else:
         return sentence
-    return f"{flags[found[1]]}: {sentence[found.end() :]}"
+    return f"{flags[field]}: {rest}" if field in flags else sentence

@@ -1,4 +1,4 @@
-"""`gpuyard submit`: from its words to the API's input, and on to the workload's end where that is wanted."""
+"""`gpuyard submit` and `retry`: from words to the API's input, and on to the workload's end where that is wanted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.client import submit_options as given
 from app.client.attending import detaching, stay_to_the_end
 from app.client.environment import variables
 from app.client.flags import SUBMISSION, named_by
-from app.client.options import Organization, Server, TokenFile
+from app.client.options import Organization, Server, TokenFile, WorkloadId
 from app.client.session import Session, session
 from app.client.submission import project_id, submission
 from app.client.waiting import EXIT_UNKNOWN, exit_code
@@ -69,9 +69,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
 
     gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 2 --timeout 1h -- nvidia-smi -L
     """
-    staying = _Staying(wait, follow, output)
-    if follow and output != "text":
-        raise typer.BadParameter("--follow prints the log; it goes with --output text only")
+    staying = _staying(wait, follow, output)
     if command and not words:
         raise typer.BadParameter("--command needs ARGS: the command, behind --")
     wanted = {
@@ -95,6 +93,29 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     with session(server, token_file, organization, failure=staying.failure) as here:
         asked = submission(wanted, words or [], are_command=command)
         _stay(here, staying, _submitted(here, asked, project))
+
+
+def retry(
+    workload: WorkloadId,
+    *,
+    wait: given.Wait = False,
+    follow: given.Follow = False,
+    output: given.Printed = "text",
+    server: Server = None,
+    token_file: TokenFile = None,
+    organization: Organization = None,
+) -> None:
+    """Submit the request of an ended workload once more, as a workload of its own."""
+    staying = _staying(wait, follow, output)
+    with session(server, token_file, organization, failure=staying.failure) as here:
+        asked = {"id": workload, "idempotencyKey": f"command-{uuid4()}"}
+        _stay(here, staying, here.api.ask("command/retry", {"input": asked})["retryWorkload"]["workload"])
+
+
+def _staying(waits: bool, follows: bool, output: given.Output) -> _Staying:
+    if follows and output != "text":
+        raise typer.BadParameter("--follow prints the log; it goes with --output text only")
+    return _Staying(waits, follows, output)
 
 
 def _environment(files: Sequence[str], given: Sequence[str]) -> list[dict[str, str]]:

@@ -68,7 +68,7 @@ def choose_attempt(attempts: Sequence[Attempt], number: int | None) -> Attempt |
     found = next((attempt for attempt in attempts if attempt.number == number), None)
     if found is None:
         raise InvalidInputError.of(
-            "attempt", f"there is no attempt {number}; there are {plural(len(attempts), 'attempt')}"
+            "attempt", f"there is no attempt {number}; it has {plural(len(attempts), 'attempt')}"
         )
     return found
 

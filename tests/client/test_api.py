@@ -69,6 +69,7 @@ def test_an_answer_that_stays_lost():
         (HTML, "answers 200 with text/html instead of GraphQL; is --server GPUYard's address?"),
         (Answer(404, '{"detail": "Not Found"}'), "answers 404 with application/json instead of GraphQL"),
         (Answer(200, "[1]"), "instead of GraphQL"),
+        (Answer(413, "at most 2 MiB", "text/plain"), "takes in one request"),
         (Answer(401, "", "text/plain"), "answers 401: it does not take the token of GPUYARD_TOKEN"),
         (Answer(301, "", "text/html", {"location": "https://h/graphql"}), "leads on to https://h/graphql"),
         (refused("no such field"), "no such field"),

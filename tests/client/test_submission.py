@@ -28,6 +28,9 @@ def test_words_are_arguments_unless_they_are_the_command():
         ("envVars[3].name: X is taken", "--env: X is taken"),
         ("organization: no such", "organization: no such"),
         ("it can't be: told", "it can't be: told"),
+        ("Variable '$input' has invalid value at .gpuCount: Int cannot represent", "--gpus: Int cannot represent"),
+        ("Variable '$input' has invalid value at .envVars[3].name: x", "--env: x"),
+        ("Variable '$input' has invalid value: x", "Variable '$input' has invalid value: x"),
     ],
 )
 def test_complaints_name_the_flag(sentence: str, shown: str):

@@ -55,5 +55,6 @@ async def test_the_examples_run(product: Product, shell: dict[str, str]):
     assert process.returncode == 0, told
     assert "completed  ended with exit code 0" in told
     assert "2 workloads" in output
+    assert told.splitlines()[-1] == "completed  ended with exit code 0"
     assert "args          " in output
     assert "(stopping): cancel asked for by" in output or "cancelled: cancelled by" in output

@@ -136,6 +136,7 @@ async def test_list_and_its_filters(shared_product: Product):
     assert says(nothing, 0, "no workloads in demo, or none that match")
     wrong = await run(shared_product, "list", "--filter", "gpuCount=>2")
     assert says(wrong, 1, "gpuyard: --filter: ")
+    assert says(await run(shared_product, "list", "--sort", "mood"), 1, "gpuyard: --sort: Value 'MOOD' does not exist")
     none = await run(shared_product, "list", "--organization", "demo", "--status", "running", "--status", "timeout")
     assert workload_id not in none.out
 
@@ -210,6 +211,17 @@ async def test_a_followed_log_loses_and_doubles_nothing_over_a_restart(fresh_pro
     assert "missing" not in done.err
 
 
+async def test_retry_runs_the_request_once_more(shared_product: Product):
+    words = ("-e", "SIM_SECONDS=0.2", "-e", "SIM_EXIT_CODE=5", "-e", "SIM_LOG_LINES=2")
+    old = await run(shared_product, "submit", SIMULATED, "--wait", *words)
+    new = await run(shared_product, "retry", old.out.split()[0], "--follow")
+    assert (new.code, len(new.out.splitlines())) == (5, 2), new.err
+    assert new.err.split()[0] != old.out.split()[0]
+    running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    assert says(await run(shared_product, "retry", running), 1, f"gpuyard: workload {running}")
+    await run(shared_product, "cancel", running)
+
+
 async def test_some_cancels_fail(shared_product: Product):
     running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
     over = await submitted(shared_product, "-e", "SIM_SECONDS=0.1")
@@ -235,6 +247,8 @@ async def test_refusals_speak_of_flags(shared_product: Product):
     )
     mount = await run(shared_product, "submit", SIMULATED, "--mount", "nowhere:/data:ro")
     assert says(mount, 1, "gpuyard: --mount: ", "nowhere")
+    large = await run(shared_product, "submit", SIMULATED, "--gpus", "99999999999")
+    assert says(large, 1, "gpuyard: --gpus: Int cannot represent")
     assert says(await run(shared_product, "submit", " "), 1, "gpuyard: IMAGE: an image is required")
     waited = await run(shared_product, "submit", SIMULATED, "--gpus", "100", "--wait")
     assert says(waited, 125, "gpuyard: --gpus: ")
