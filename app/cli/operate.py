@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 
 from app.auth.secrets import hash_password, hash_token, new_token
+from app.cli.release import Release, run_release
 from app.clock import SystemClock
 from app.cluster.port import ClusterError
 from app.commands import administer
@@ -101,6 +103,24 @@ def serve() -> None:
     log_format: LogFormat = settings.log_format
     configure_logging(log_format, settings.log_level)
     _run(lambda: run_server(settings, lambda url: _err.print(f"GPUYard serves {url}", markup=False, highlight=False)))
+
+
+@app.command()
+def release(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which pods are held.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Pods of any GPUYard, in any namespace.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while a service works; with --all the database is not asked.")
+    ] = False,
+) -> None:
+    """Take GPUYard's finalizer off its pods, before it is uninstalled. Stop the service first."""
+    configure_logging("console", "warning")
+
+    async def work() -> None:
+        say = partial(_out.print, markup=False, highlight=False, soft_wrap=True)
+        await run_release(load_settings(), Release(dry_run, everything, force), say)
+
+    _run(work)
 
 
 @admin.command()
