@@ -37,6 +37,7 @@ class Cluster:
             self._make_world(fleet)
         events = Recorder(self.store)
         inside = Inside(self.store, self.engine, Index(self.store), events, settings)
+        self.index = inside.index
         self.nodes = Nodes(inside)
         self.kubelet = Kubelet(inside, Outcomes(inside, self.nodes).happen)
         self.scheduler = Scheduler(inside)

@@ -64,6 +64,16 @@ def is_terminating(obj: Json) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
+def all_containers(pod: Json) -> list[Json]:
+    """Those of the set-up and the main ones."""
+    return [*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]]
+
+
+def grace_of(pod: Json) -> float:
+    """Seconds that a pod's containers have to end."""
+    return float(pod["spec"].get("terminationGracePeriodSeconds", 30))
+
+
 def finalizers_of(obj: Json) -> list[str]:
     return obj["metadata"].get("finalizers") or []
 

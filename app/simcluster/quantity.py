@@ -47,15 +47,33 @@ def _amount(name: str, text: str) -> int:
 
 
 def pod_requests(spec: Json) -> Amounts:
-    """The sum over containers, or what the greatest init container asks for, and one pod."""
-    total: Amounts = {}
-    for container in spec["containers"]:
-        for name, value in _requests(container).items():
-            total[name] = total.get(name, 0) + value
+    """The most at one time: containers with all sidecars, or an init container with those before it; and one pod."""
+    sidecars: Amounts = {}
+    highest: Amounts = {}
     for container in spec.get("initContainers") or []:
-        for name, value in _requests(container).items():
-            total[name] = max(total.get(name, 0), value)
-    return {**total, "pods": 1}
+        asked = _requests(container)
+        if is_sidecar(container):
+            sidecars = _plus(sidecars, asked)
+        else:
+            highest = _most(highest, _plus(sidecars, asked))
+    total = sidecars
+    for container in spec["containers"]:
+        total = _plus(total, _requests(container))
+    of_pod = _requests(spec)  # where given, it stands for the containers'
+    return {**_plus({**_most(total, highest), **of_pod}, amounts(spec.get("overhead") or {})), "pods": 1}
+
+
+def is_sidecar(container: Json) -> bool:
+    """An init container that runs on beside the main ones."""
+    return container.get("restartPolicy") == "Always"
+
+
+def _plus(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+
+
+def _most(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
 
 
 def _requests(container: Json) -> Amounts:

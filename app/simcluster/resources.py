@@ -32,7 +32,10 @@ NAMESPACES = ResourceType("", "v1", "namespaces", "namespace", "Namespace", Fals
 PODS = ResourceType("", "v1", "pods", "pod", "Pod", True, ("po",), ("status", "log", "binding", "eviction"), ("all",))
 EVENTS = ResourceType("", "v1", "events", "event", "Event", True, ("ev",))
 JOBS = ResourceType("batch", "v1", "jobs", "job", "Job", True, (), ("status",), ("all",))
+RESOURCEQUOTAS = ResourceType(
+    "", "v1", "resourcequotas", "resourcequota", "ResourceQuota", True, ("quota",), ("status",)
+)
 LEASES = ResourceType("coordination.k8s.io", "v1", "leases", "lease", "Lease", True)
 
-ALL = (NODES, NAMESPACES, PODS, EVENTS, JOBS, LEASES)
+ALL = (NODES, NAMESPACES, PODS, EVENTS, JOBS, LEASES, RESOURCEQUOTAS)
 BY_PLURAL = {resource.plural: resource for resource in ALL}

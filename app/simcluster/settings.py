@@ -28,6 +28,7 @@ class Settings:
     node_grace_seconds: float = 3.0  # without heartbeats until NotReady and its taints (real: 50)
     toleration_seconds: int = 3  # put into pods for not-ready and unreachable (real: 300)
     vanished_node_seconds: float = 3.0  # until pods of a deleted node are removed (real: 40)
+    pod_gc_seconds: float = 1.0  # until a deleted pod without a node is called failed (real: 20)
 
     # controllers
     pod_retry_seconds: float = 1.0  # before a failed Job's next pod; doubles (real: 10)

@@ -93,7 +93,7 @@ def test_ended_by_its_kubelet(world: World, outcome: str, reason: str, code: int
     [
         ("image-missing", {"ErrImagePull", "ImagePullBackOff"}),
         ("image-unauthorized", {"ErrImagePull", "ImagePullBackOff"}),
-        ("registry-down", {"RegistryUnavailable", "ImagePullBackOff"}),
+        ("registry-down", {"ErrImagePull", "ImagePullBackOff"}),
         ("image-invalid", {"InvalidImageName"}),
         ("config-error", {"CreateContainerConfigError"}),
         ("never-starts", {"ContainerCreating"}),

@@ -84,7 +84,7 @@ def test_an_image_that_is_missing_is_asked_for_again_and_again():
     ("outcome", "reason"),
     [
         (Outcome.IMAGE_UNAUTHORIZED, "ErrImagePull"),
-        (Outcome.REGISTRY_DOWN, "RegistryUnavailable"),
+        (Outcome.REGISTRY_DOWN, "ErrImagePull"),
         (Outcome.IMAGE_INVALID, "InvalidImageName"),
         (Outcome.CONFIG_ERROR, "CreateContainerConfigError"),
         (Outcome.NEVER_STARTS, "ContainerCreating"),

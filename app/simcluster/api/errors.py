@@ -61,6 +61,10 @@ def namespace_terminating(resource: ResourceType, name: str, namespace: str) -> 
     return ApiError(HTTPStatus.FORBIDDEN, "Forbidden", message, {**_details(resource, name), "causes": causes})
 
 
+def denied(resource: ResourceType, obj: Json, code: int, reason: str, message: str) -> ApiError:
+    return ApiError(code, reason, message, _details(resource, obj["metadata"]["name"]))
+
+
 def not_found(resource: ResourceType, name: str) -> ApiError:
     message = f'{resource.qualified} "{name}" not found'
     return ApiError(HTTPStatus.NOT_FOUND, "NotFound", message, _details(resource, name))

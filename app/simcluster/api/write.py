@@ -22,6 +22,8 @@ from app.simcluster.api.target import Target
 from app.simcluster.api.validate import validate, validate_shape
 from app.simcluster.api.validate_update import validate_update
 from app.simcluster.defaults import default_job, default_namespace, default_pod, refilled
+from app.simcluster.inside.quota import exceeded
+from app.simcluster.inside.webhooks import denial, injected
 from app.simcluster.meta import Json, is_terminating, stamp, with_meta
 from app.simcluster.names import generated_name
 from app.simcluster.resources import JOBS, LEASES, NAMESPACES, NODES, PODS, ResourceType
@@ -123,12 +125,24 @@ def _create(context: Context, resource: ResourceType, obj: Json, *, dry_run: boo
         name = prepared["metadata"]["name"]
         if dry_run and context.store.get(resource, Target(resource, kept.get("namespace", ""), name).key) is None:
             return with_meta(prepared, creationTimestamp=stamp(context.store.clock()), uid=str(uuid.uuid4()))
+        _check_admission(context, resource, prepared)
         try:
             return context.store.create(resource, prepared)
         except AlreadyExistsError:
             if not prefix:
                 break
     raise errors.already_exists(resource, name)
+
+
+def _check_admission(context: Context, resource: ResourceType, obj: Json) -> None:
+    """What comes last before an object is stored: webhooks, policies, quotas."""
+    if resource not in {JOBS, PODS}:
+        return
+    if denied := denial(resource, obj):
+        raise errors.denied(resource, obj, denied.code, denied.reason, denied.message)
+    if why := exceeded(context.store, context.cluster.index, resource, obj):
+        name = obj["metadata"]["name"]
+        raise errors.denied(resource, obj, 403, "Forbidden", f'{resource.qualified} "{name}" is forbidden: {why}')
 
 
 def _prepared(context: Context, resource: ResourceType, obj: Json) -> Json:
@@ -143,7 +157,7 @@ def _prepared(context: Context, resource: ResourceType, obj: Json) -> Json:
 
 def _defaulted(context: Context, resource: ResourceType, obj: Json) -> Json:
     if resource is PODS:
-        return default_pod(obj, context.settings)
+        return default_pod(injected(obj), context.settings)
     if resource is JOBS:
         obj["metadata"].setdefault("name", "")
         return default_job(obj, str(uuid.uuid4()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.simcluster.fleet import GPU_RESOURCE
 from app.simcluster.inside.behaviour import Outcome
 from app.simcluster.meta import Json
-from app.simcluster.quantity import Amounts, amounts
+from app.simcluster.quantity import Amounts, amounts, is_sidecar
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ def admit(
     """`free` are the healthy devices that no active pod holds, `used` what the other pods take."""
     if outcome is Outcome.OUT_OF_CPU:
         return _out_of("cpu", requests.get("cpu", 0) or 1000, used, allocatable)
+    if outcome is Outcome.SHUTTING_DOWN:
+        return Refused("NodeShutdown", "Pod was rejected as the node is shutting down.")
     if outcome is Outcome.ADMISSION_ERROR:
         return _no_devices(max(1, requests.get(GPU_RESOURCE, 0)), 0)
     devices = _allocate(pod, free) if GPU_RESOURCE in allocatable else Admitted({})
@@ -40,17 +42,27 @@ def admit(
 
 
 def _allocate(pod: Json, free: list[str]) -> Admitted | Refused:
-    devices: dict[str, list[str]] = {}
-    at = 0
-    for container in pod["spec"]["containers"]:
-        resources = container.get("resources") or {}
-        wanted = amounts(resources.get("requests") or resources.get("limits") or {}).get(GPU_RESOURCE, 0)
+    """Containers that run at one time have devices of their own; what an init container has is given on."""
+    spec, devices, at = pod["spec"], dict[str, list[str]](), 0
+    inits = spec.get("initContainers") or []
+    for container in (*(item for item in inits if is_sidecar(item)), *spec["containers"]):
+        wanted = _gpus(container)
         if at + wanted > len(free):
             return _no_devices(wanted, len(free) - at)
         if wanted:
             devices[container["name"]] = free[at : at + wanted]
             at += wanted
+    for container in (item for item in inits if not is_sidecar(item) and _gpus(item)):
+        wanted = _gpus(container)
+        if wanted > len(free):
+            return _no_devices(wanted, len(free))
+        devices[container["name"]] = free[:wanted]
     return Admitted(devices)
+
+
+def _gpus(container: Json) -> int:
+    resources = container.get("resources") or {}
+    return amounts(resources.get("requests") or resources.get("limits") or {}).get(GPU_RESOURCE, 0)
 
 
 def _out_of(name: str, wanted: int, used: Amounts, allocatable: Amounts) -> Refused:

@@ -63,6 +63,10 @@ class GarbageCollector:
             self._inside.engine.wake(NAMESPACE, name_of(new))
         if resource is EVENTS and self._store.count(EVENTS) > self._most_events:
             self._inside.engine.wake(OLD)
+        if resource is PODS and is_terminating(new) and not node_of(new) and not is_terminal_pod(new):
+            self._inside.engine.wake_at(
+                self._inside.engine.clock() + self._inside.settings.pod_gc_seconds, PODGC, key_of(new)
+            )
         if resource is PODS and old is None and node_of(new) and not self._store.get(NODES, node_of(new)):
             self._check_later(key_of(new))
 
@@ -127,14 +131,15 @@ class GarbageCollector:
     # pods
 
     def _collect_pod(self, key: str) -> None:
-        """Pods of a node that doesn't exist: nobody will ever report on them again."""
+        """Pods of a node that doesn't exist, and deleted ones that never had any: nobody will ever report on them."""
         pod = self._store.get(PODS, key)
-        if pod is None or self._store.get(NODES, node_of(pod)):
+        if pod is None or self._store.get(NODES, node_of(pod)) or (not node_of(pod) and not is_terminating(pod)):
             return
         now = self._inside.engine.clock()
         with self._store.batch():
             if not is_terminal_pod(pod):
-                pod = disrupted(pod, "DeletionByPodGC", "PodGC: node no longer exists", now)
+                if node_of(pod):
+                    pod = disrupted(pod, "DeletionByPodGC", "PodGC: node no longer exists", now)
                 pod = {**pod, "status": {**pod["status"], "phase": "Failed"}}
                 pod = self._store.update(PODS, pod)
             delete_object(self._store, PODS, pod, "Background", 0)

@@ -6,6 +6,8 @@ from app.simcluster.defaults import default_pod
 from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_object, delete_pod
 from app.simcluster.inside.jobs import TRACKING, Decision, decide_job, finished_at
+from app.simcluster.inside.quota import exceeded
+from app.simcluster.inside.webhooks import denial, injected
 from app.simcluster.meta import (
     Json,
     finalizers_of,
@@ -31,6 +33,7 @@ class JobController:
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
         self._store = inside.store
+        self._refused: dict[str, float] = {}  # Jobs whose pod was refused: when it is tried again
         inside.engine.handle(NAME, self._sync)
         inside.engine.handle(TTL, self._expire)
         inside.engine.handle(ORPHANS, self._release_orphan)
@@ -45,6 +48,7 @@ class JobController:
         if new:
             self._inside.engine.wake(NAME, key_of(new))
         elif old:
+            self._refused.pop(key_of(old), None)
             for resource, key in self._inside.index.owned.get(uid_of(old), ()):
                 if resource is PODS:
                     self._inside.engine.wake(ORPHANS, key)
@@ -73,9 +77,8 @@ class JobController:
         with self._store.batch():
             for key in decision.delete:
                 self._delete(job, key)
-            for _ in range(decision.create):
-                self._create(job)
-            job = self._store.update(JOBS, {**job, "status": decision.status})
+            refused = sum(not self._create(job) for _ in range(decision.create))
+            job = self._store.update(JOBS, {**job, "status": _without_active(decision.status, refused)})
             for key in decision.release:
                 self._release(key)
             for event in decision.events:
@@ -83,14 +86,34 @@ class JobController:
                 record(job, event.reason, event.message, COMPONENT)
         if decision.next_at is not None:
             self._inside.engine.wake_at(decision.next_at, NAME, key_of(job))
+        if refused:
+            self._inside.engine.wake_at(self._refused[key_of(job)], NAME, key_of(job))
         self._plan_expiry(job)
 
-    def _create(self, job: Json) -> None:
-        namespace = self._store.get(NAMESPACES, namespace_of(job))
-        if namespace is None or is_terminating(namespace):
-            return
-        pod = self._store.create(PODS, default_pod(pod_of(job), self._inside.settings))
+    def _create(self, job: Json) -> bool:
+        """True unless the pod is refused, which is told, or was a moment ago."""
+        now, key = self._inside.engine.clock(), key_of(job)
+        if now < self._refused.get(key, 0):
+            return False
+        self._refused.pop(key, None)
+        pod = default_pod(injected(pod_of(job)), self._inside.settings)
+        if why := self._refusal(pod):
+            self._refused[key] = now + self._inside.settings.pod_retry_seconds
+            self._inside.events.warning(job, "FailedCreate", f"Error creating: {why}", COMPONENT)
+            return False
+        pod = self._store.create(PODS, pod)
         self._inside.events.normal(job, "SuccessfulCreate", f"Created pod: {name_of(pod)}", COMPONENT)
+        return True
+
+    def _refusal(self, pod: Json) -> str:
+        """What the API server would answer to the pod's creation; empty where it takes it."""
+        namespace = self._store.get(NAMESPACES, namespace_of(pod))
+        if namespace is None or is_terminating(namespace):
+            return f"unable to create new content in namespace {namespace_of(pod)} because it is being terminated"
+        if denied := denial(PODS, pod):
+            return denied.message
+        why = exceeded(self._store, self._inside.index, PODS, pod)
+        return f'pods "{name_of(pod)}" is forbidden: {why}' if why else ""
 
     def _delete(self, job: Json, key: str) -> None:
         if pod := self._store.get(PODS, key):
@@ -125,6 +148,14 @@ class JobController:
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         if ttl is not None and self._inside.engine.clock() >= finished + ttl:
             delete_object(self._store, JOBS, job, "Foreground", None)
+
+
+def _without_active(status: Json, count: int) -> Json:
+    """The status without so many of the pods that it already counts as active."""
+    active = status.get("active", 0) - count
+    if not count:
+        return status
+    return {name: value for name, value in {**status, "active": active}.items() if name != "active" or active > 0}
 
 
 def pod_of(job: Json) -> Json:

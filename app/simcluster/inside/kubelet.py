@@ -20,7 +20,7 @@ from app.simcluster.inside.podstatus import PodView, pod_status, rejected_status
 from app.simcluster.inside.reports import report
 from app.simcluster.inside.run import TABLE, PodRun
 from app.simcluster.inside.timeline import ContainerState, Ended, plan_of
-from app.simcluster.meta import Json, is_terminal_pod, is_terminating, key_of, node_of, uid_of
+from app.simcluster.meta import Json, all_containers, is_terminal_pod, is_terminating, key_of, node_of, uid_of
 from app.simcluster.quantity import amounts
 from app.simcluster.resources import NODES, PODS
 
@@ -100,8 +100,8 @@ class Kubelet:
             return  # what happened from outside has ended it
         state = NodeState.of(inside.store, node_of(pod))
         healthy = frozenset(state.healthy(node))
-        words = self._last_words(pod, step.states)
-        view = PodView(step.states, step.finished, healthy, address_of(node_of(pod)), words)
+        words = self._last_words(pod, {**step.states, **step.inits})
+        view = PodView(step.states, step.finished, healthy, address_of(node_of(pod)), words, step.inits)
         new = {**current, "status": pod_status(current, step.run, view, now)}
         report(inside.events, current, new, step.run, self._behaviours_of(pod))
         inside.store.update(PODS, new)
@@ -110,7 +110,7 @@ class Kubelet:
 
     def _last_words(self, pod: Json, states: Mapping[str, ContainerState]) -> dict[str, str]:
         words: dict[str, str] = {}
-        for container in pod["spec"]["containers"]:
+        for container in all_containers(pod):
             state = states[container["name"]]
             asked = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
             if asked and isinstance(state, Ended) and state.code and state.started:
@@ -145,14 +145,15 @@ class Kubelet:
         return [device for device in state.healthy(node) if device not in held]
 
     def _outcome(self, pod: Json) -> Outcome:
-        outcomes = [behaviour.outcome for behaviour in self._behaviours_of(pod).values()]
+        behaviours = self._behaviours_of(pod)
+        outcomes = [behaviours[container["name"]].outcome for container in pod["spec"]["containers"]]
         return next((outcome for outcome in outcomes if outcome is not Outcome.EXIT), Outcome.EXIT)
 
     def _behaviours_of(self, pod: Json) -> dict[str, Behaviour]:
         uid = uid_of(pod)
         if uid not in self._behaviours:
             settings = self._inside.settings
-            read = {item["name"]: behaviour_of(item, settings) for item in pod["spec"]["containers"]}
+            read = {item["name"]: behaviour_of(item, settings) for item in all_containers(pod)}
             self._behaviours[uid] = read
         return self._behaviours[uid]
 

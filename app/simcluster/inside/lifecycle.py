@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from app.simcluster.inside.behaviour import Behaviour, Outcome
 from app.simcluster.inside.run import PodRun, PodStop, Try
-from app.simcluster.inside.timeline import ContainerState, Ended, Stop, Waiting, container_at
-from app.simcluster.meta import Json, is_terminating
+from app.simcluster.inside.setup import set_up, wind_up
+from app.simcluster.inside.timeline import CREATING, INITIALIZING, ContainerState, Ended, Stop, Waiting, container_at
+from app.simcluster.meta import Json, grace_of, is_terminating
 from app.simcluster.settings import Settings
 
+_LEAST_GRACE = 1.0  # seconds that a kubelet gives even where a deletion was forced
 _KUBELET_STOPS = {
     Outcome.EVICTED: (
         "Evicted",
@@ -34,24 +36,35 @@ _KUBELET_STOPS = {
 class Step:
     run: PodRun
     states: dict[str, ContainerState]
+    inits: dict[str, ContainerState]
     finished: bool
     next_at: float | None
 
 
 def advance(pod: Json, run: PodRun, behaviours: Mapping[str, Behaviour], now: float, settings: Settings) -> Step:
     run, deadline = _with_stop(pod, run, now)
+    setup = set_up(pod, run, behaviours, now, settings)
+    times = [*setup.times] if deadline is None else [*setup.times, deadline]
     states: dict[str, ContainerState] = {}
-    times = [] if deadline is None else [deadline]
     for container in pod["spec"]["containers"]:
         name = container["name"]
+        if setup.done_at is None:
+            states[name] = INITIALIZING
+            continue
+        if setup.states and name not in run.tries:
+            run = run.with_try(name, Try(setup.done_at))
         run, state, next_at = _container(container, pod, run, behaviours[name], now, settings)
-        states[name] = state
+        states[name] = INITIALIZING if setup.states and state == CREATING else state
         times += [next_at] if next_at is not None else []
-    ended = _ended_at(states, run, now)
+    ended = setup.failed_at if setup.done_at is None else _ended_at(states, run, now)
+    inits = setup.states
+    if ended is not None and setup.sidecars:
+        inits, ended, more = wind_up(pod, run, behaviours, setup, ended, now, settings)
+        times += more
     finished = ended is not None and now >= ended + settings.finish_seconds
     if ended is not None and not finished:
         times.append(ended + settings.finish_seconds)
-    return Step(run, states, finished, None if finished else min(times, default=None))
+    return Step(run, states, inits, finished, None if finished else min(times, default=None))
 
 
 def stopped_by_kubelet(run: PodRun, pod: Json, outcome: Outcome, now: float) -> PodRun:
@@ -61,10 +74,6 @@ def stopped_by_kubelet(run: PodRun, pod: Json, outcome: Outcome, now: float) -> 
     reason, message, disruption = _KUBELET_STOPS[outcome]
     grace = 0.0 if outcome is Outcome.EVICTED else grace_of(pod)
     return replace(run, stop=PodStop(Stop(now, now + grace), reason, message, disruption))
-
-
-def grace_of(pod: Json) -> float:
-    return float(pod["spec"].get("terminationGracePeriodSeconds", 30))
 
 
 def _with_stop(pod: Json, run: PodRun, now: float) -> tuple[PodRun, float | None]:
@@ -86,7 +95,7 @@ def _with_stop(pod: Json, run: PodRun, now: float) -> tuple[PodRun, float | None
 
 def _deletion(pod: Json, run: PodRun, now: float) -> PodStop:
     """The stop of a deleted pod; one that is being stopped already keeps its reason, not its longer grace."""
-    grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    grace = max(_LEAST_GRACE, float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
     stop = Stop(now, now + grace)  # the kubelet begins when it learns of it, however late that is
     if run.stop is None:
         return PodStop(stop, deleted=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.simcluster.inside.run import PodRun, Try
-from app.simcluster.inside.timeline import ContainerState, Ended, Running, Waiting
+from app.simcluster.inside.timeline import INITIALIZING, ContainerState, Ended, Running, Waiting
 from app.simcluster.meta import Json, stamp
 
 _OK: Json = {"status": "True"}
@@ -25,12 +25,15 @@ class PodView:
     healthy: frozenset[str]  # device ids
     address: str
     last_words: Mapping[str, str] = field(default_factory=dict)  # of containers that failed and ask for it
+    inits: Mapping[str, ContainerState] = field(default_factory=dict)
 
 
 def pod_status(pod: Json, run: PodRun, view: PodView, now: float) -> Json:
     old = pod.get("status") or {}
     phase = _phase(view, old.get("phase", "Pending"))
-    containers = [_container(item, pod, run, view) for item in pod["spec"]["containers"]]
+    spec, states = pod["spec"], {**view.states, **view.inits}
+    containers = [_container(item, pod, run, view, states[item["name"]]) for item in spec["containers"]]
+    inits = [_container(item, pod, run, view, states[item["name"]]) for item in spec.get("initContainers") or []]
     status: Json = {
         **old,
         "observedGeneration": pod["metadata"].get("generation", 1),
@@ -38,6 +41,7 @@ def pod_status(pod: Json, run: PodRun, view: PodView, now: float) -> Json:
         "conditions": _conditions(pod, run, view, now),
         "startTime": stamp(run.since),
         "containerStatuses": containers,
+        **({"initContainerStatuses": [_as_init(item) for item in inits]} if inits else {}),
         "hostIP": view.address,
         "hostIPs": [{"ip": view.address}],
     }
@@ -65,10 +69,11 @@ def rejected_status(pod: Json, reason: str, message: str, now: float) -> Json:
 
 def _phase(view: PodView, before: str) -> str:
     ends = [state for state in view.states.values() if isinstance(state, Ended)]
+    if view.finished:
+        all_well = len(ends) == len(view.states) and not any(end.code or end.reason == "StartError" for end in ends)
+        return "Succeeded" if all_well else "Failed"
     if len(ends) == len(view.states):
-        if not view.finished:
-            return before  # the kubelet tells of the containers' end first, of the pod's a little later
-        return "Failed" if any(end.code or end.reason == "StartError" for end in ends) else "Succeeded"
+        return before  # the kubelet tells of the containers' end first, of the pod's a little later
     started = any(isinstance(state, Running) for state in view.states.values())
     return "Running" if started or before == "Running" else "Pending"
 
@@ -115,6 +120,10 @@ def _creating(view: PodView) -> bool:
 
 
 def _initialized(view: PodView) -> Json:
+    waiting = [name for name, state in view.states.items() if state == INITIALIZING]
+    if waiting:
+        message = f"containers with incomplete status: [{' '.join(view.inits)}]"
+        return {"status": "False", "reason": "ContainersNotInitialized", "message": message}
     return {**_OK, "reason": "PodCompleted"} if _outcome(view) == "PodCompleted" else _OK
 
 
@@ -131,12 +140,18 @@ def _ready(view: PodView) -> Json:
 def _outcome(view: PodView) -> str:
     ends = [state for state in view.states.values() if isinstance(state, Ended)]
     if len(ends) < len(view.states):
-        return ""
+        return "PodFailed" if view.finished else ""
     return "PodFailed" if any(end.code for end in ends) else "PodCompleted"
 
 
-def _container(container: Json, pod: Json, run: PodRun, view: PodView) -> Json:
-    name, state = container["name"], view.states[container["name"]]
+def _as_init(status: Json) -> Json:
+    """An init container is ready when it has ended well; a sidecar while it runs."""
+    ended = status["state"].get("terminated")
+    return {**status, "ready": status["ready"] or bool(ended and not ended["exitCode"])}
+
+
+def _container(container: Json, pod: Json, run: PodRun, view: PodView, state: ContainerState) -> Json:
+    name = container["name"]
     current = run.try_of(name)
     exists = not isinstance(state, Waiting) and _located(state)
     status: Json = {

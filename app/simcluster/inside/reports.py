@@ -10,8 +10,6 @@ from app.simcluster.inside.events import KUBELET, Recorder
 from app.simcluster.inside.run import PodRun
 from app.simcluster.meta import Json, name_of
 
-_PULL_REASONS = {"ErrImagePull", "RegistryUnavailable"}
-
 
 def report(events: Recorder, old: Json, new: Json, run: PodRun, behaviours: Mapping[str, Behaviour]) -> None:
     before = {item["name"]: item for item in (old.get("status") or {}).get("containerStatuses") or []}
@@ -59,9 +57,11 @@ class _Speaker:
 
 
 def _waiting(say: _Speaker, reason: str, message: str, image: str) -> None:
+    if reason == "PodInitializing":
+        return
     if reason == "ContainerCreating":
         say.normal("Pulling", f'Pulling image "{image}"')
-    elif reason in _PULL_REASONS:
+    elif reason == "ErrImagePull":
         say.warning("Failed", f'Failed to pull image "{image}": {message}')
         say.warning("Failed", f"Error: {reason}")
     elif reason == "ImagePullBackOff":

@@ -55,6 +55,7 @@ class View:
 
 
 CREATING = Waiting("ContainerCreating")
+INITIALIZING = Waiting("PodInitializing")
 # a container that isn't there when its pod ends, in the kubelet's words
 UNKNOWN = Ended(SIGKILL, "ContainerStatusUnknown", "The container could not be located when the pod was terminated")
 
@@ -170,7 +171,7 @@ def pull_error(image: str, outcome: Outcome) -> tuple[str, str]:
             return "ErrImagePull", f"{head}: {reply}"
         case Outcome.REGISTRY_DOWN:
             reply = "failed to do request: dial tcp 192.0.2.1:443: connect: connection refused"
-            return "RegistryUnavailable", f"{head}: {reply}"
+            return "ErrImagePull", f"{head}: {reply}"
         case _:
             reply = "not found"
             return "ErrImagePull", f"rpc error: code = NotFound desc = {head}: {image}: {reply}"
