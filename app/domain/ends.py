@@ -33,7 +33,6 @@ _POD_REASONS = {
 }
 _DISRUPTIONS = {
     "PreemptionByScheduler": Reason.PREEMPTED,
-    "DeletionByTaintManager": Reason.NODE_LOST,
     "DeletionByPodGC": Reason.NODE_LOST,
 }
 _HOPELESS_IMAGES = frozenset({"InvalidImageName", "ErrImageNeverPull"})
@@ -133,7 +132,7 @@ def _infrastructure(_workload: Workload, attempt: Attempt, seen: Observation) ->
     if reason is Reason.NODE_REFUSED and _had_ended(attempt):
         return None
     if reason is None and pod.disruption:
-        reason = _disrupted(pod.disruption, seen)
+        reason = _DISRUPTIONS.get(pod.disruption, Reason.EVICTED)
     if reason is None and attempt.termination in LOST_CONTAINERS and not _deadline_exceeded(seen):
         reason = _deleter(seen) if pod.deletion_requested_at else Reason.NODE_LOST
     if reason is None and _refused_without_a_word(attempt, seen):
@@ -152,13 +151,6 @@ def _had_ended(attempt: Attempt) -> bool:
     What it stops for that is left with the code of its signal (kubernetes/kubernetes#117955).
     """
     return attempt.started_at is not None and attempt.exit_code is not None and attempt.exit_code not in _STOPPED
-
-
-def _disrupted(why: str, seen: Observation) -> Reason:
-    """A taint that evicts is set by the cluster for a server that is silent, and by people for one that isn't."""
-    if why == "DeletionByTaintManager" and seen.node_answers:
-        return Reason.EVICTED
-    return _DISRUPTIONS.get(why, Reason.EVICTED)
 
 
 _INFRASTRUCTURE_WORDS = {

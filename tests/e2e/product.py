@@ -52,6 +52,7 @@ class Product:
 
     data: Path
     port: int = 0  # 0: a free one at each start
+    environment: dict[str, str] = field(default_factory=dict)  # settings that the demo leaves to it
     ready_file: Path = field(init=False)
     facts: dict[str, Any] = field(init=False, default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
@@ -64,7 +65,7 @@ class Product:
         command = ["demo", "--port", str(self.port), "--data", str(self.data), "--ready-file", str(self.ready_file)]
         with (self.data.parent / f"{self.data.name}.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: ASYNC220 — a moment, and nobody else is waiting
-                [sys.executable, "-m", "app", *command], stdout=log, stderr=log
+                [sys.executable, "-m", "app", *command], stdout=log, stderr=log, env={**os.environ, **self.environment}
             )
         async with asyncio.timeout(START_SECONDS):
             while not self.ready_file.exists():

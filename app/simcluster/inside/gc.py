@@ -178,13 +178,20 @@ class GarbageCollector:
         namespace = self._store.get(NAMESPACES, name)
         if namespace is None or not is_terminating(namespace):
             return
-        left = 0
-        for resource in ALL:
-            for key in self._store.keys(resource) if resource.namespaced else ():
-                if split_key(key)[0] == name:
-                    left += self._delete_content(resource, key)
-        if not left:
+        # Pods go first, so that nothing that they depend on goes before them.
+        if self._delete_all(name, [PODS]):
+            return
+        if not self._delete_all(name, [resource for resource in ALL if resource.namespaced and resource is not PODS]):
             self._store.update(NAMESPACES, {**namespace, "spec": {}})
+
+    def _delete_all(self, namespace: str, resources: list[ResourceType]) -> int:
+        """How many objects are still there."""
+        left = 0
+        for resource in resources:
+            for key in self._store.keys(resource):
+                if split_key(key)[0] == namespace:
+                    left += self._delete_content(resource, key)
+        return left
 
     def _delete_content(self, resource: ResourceType, key: str) -> int:
         obj = self._store.get(resource, key)

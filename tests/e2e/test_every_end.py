@@ -1,0 +1,261 @@
+"""Every end, brought about on a running product over a simulated cluster in which each server has one GPU.
+
+All that don't need the namespace to themselves happen at once, so that the whole takes less than a minute. Left out: a
+container beside the workload that goes on for ever (its end is told a minute later; tests/cluster/test_real_ends).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx2
+import pytest
+import pytest_asyncio
+import yaml
+
+from tests.e2e.every_end import ALONE, AT_ONCE, End
+from tests.e2e.product import CANCEL, FIELDS, START_SECONDS, Product
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(150)]
+
+Workload = dict[str, Any]
+STATUSES = '{ organization(slug: "demo") { workloads(first: 200) { edges { node { id status } } } } }'
+ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}
+SETTINGS = {
+    "node_grace_seconds": 1.0,
+    "toleration_seconds": 2,
+    "vanished_node_seconds": 1.0,
+    "pod_gc_seconds": 0.5,
+    "pod_retry_seconds": 0.5,
+    "retry_seconds": 0.5,
+    "log_lines": 1,
+}
+FLEET = [*({"name": f"one-{i:02}", "gpus": 1} for i in range(60)), {"name": "two", "gpus": 2}]
+FOREIGN = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "stranger", "namespace": "default"},
+    "spec": {
+        "nodeName": "two",
+        "containers": [
+            {
+                "name": "main",
+                "image": "notebook:1",
+                "resources": {"limits": {"nvidia.com/gpu": "1"}},
+                "env": [{"name": "SIM_SECONDS", "value": "100000"}],
+            }
+        ],
+    },
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The product, and the way of an administrator to its cluster."""
+
+    product: Product
+    kubernetes: httpx2.AsyncClient
+    statuses: dict[str, str] = field(default_factory=dict)
+
+    async def call(self, method: str, path: str, body: object = None, media: str = "application/json") -> Workload:
+        content = None if body is None else json.dumps(body)
+        answer = await self.kubernetes.request(method, path, content=content, headers={"content-type": media})
+        assert answer.is_success, answer.text
+        found: Workload = answer.json()
+        return found
+
+    async def submit(self, end: End) -> Workload:
+        wanted = {"timeoutSeconds": 60, "cpu": "1", "memory": "1Gi", **end.more}
+        return await self.product.submit(FIELDS, envVars=end.environment, name=end.what, **wanted)
+
+    async def bring_about(self, end: End) -> Workload:
+        """The workload at its end."""
+        workload = await self.submit(end)
+        if end.act:
+            status = "RUNNING" if end.executed else ""
+            await ACTS[end.act](self, await self.product.until(workload["id"], status=status))
+        return await self.ended(workload["id"])
+
+    async def ended(self, workload_id: str) -> Workload:
+        try:
+            async with asyncio.timeout(60):
+                while self.statuses.get(workload_id) not in ENDED:  # noqa: ASYNC110 — the only way to share the asking
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            seen = await self.product.workload(workload_id)
+            raise AssertionError(f"it never ended: {seen}\n{self.product.log()[-3000:]}") from None
+        return await self.product.workload(workload_id)
+
+    async def look(self) -> NoReturn:
+        """Ask for everybody together: one by one they would be slower to ask than to end."""
+        while True:
+            listed = (await self.product.ask(STATUSES))["data"]["organization"]["workloads"]["edges"]
+            self.statuses.update({edge["node"]["id"]: edge["node"]["status"] for edge in listed})
+            await asyncio.sleep(0.5)
+
+    async def pod_path(self, workload: Workload) -> str:
+        selector = f"batch.kubernetes.io/job-name={workload['jobName']}"
+        found = await self.call("GET", f"/api/v1/namespaces/gpuyard/pods?labelSelector={selector}")
+        return f"/api/v1/namespaces/gpuyard/pods/{found['items'][0]['metadata']['name']}"
+
+
+async def cancel(site: Site, workload: Workload) -> None:
+    await site.product.ask(CANCEL % "id", {"id": workload["id"]})
+
+
+async def taint(site: Site, workload: Workload) -> None:
+    body = {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoExecute"}]}}
+    await site.call("PATCH", f"/api/v1/nodes/{workload['server']}", body, "application/merge-patch+json")
+
+
+async def remove_node(site: Site, workload: Workload) -> None:
+    await site.call("DELETE", f"/api/v1/nodes/{workload['server']}")
+
+
+async def force_delete(site: Site, workload: Workload) -> None:
+    await site.call("DELETE", await site.pod_path(workload), {"gracePeriodSeconds": 0})
+
+
+ACTS: dict[str, Callable[[Site, Workload], Awaitable[None]]] = {
+    "cancel": cancel,
+    "taint": taint,
+    "remove_node": remove_node,
+    "force_delete": force_delete,
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    folder = tmp_path_factory.mktemp("ends")
+    product = Product(folder / "data", environment={"GPUYARD_RETRY_BASE": "1"})
+    ready = folder / "data" / "cluster" / "ready.json"
+    cluster = start_cluster(ready)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not ready.exists():  # noqa: ASYNC110 — nothing tells of it
+                await asyncio.sleep(0.05)
+        await product.start()
+        async with administrator(ready.parent) as client:
+            site = Site(product, client)
+            looking = asyncio.create_task(site.look())
+            yield site
+            looking.cancel()
+    finally:
+        cluster.kill()
+        cluster.wait()
+        product.end()
+
+
+def administrator(folder: Path) -> httpx2.AsyncClient:
+    """Speaks to the cluster with the credentials of its own kubeconfig."""
+    config = yaml.safe_load((folder / "kubeconfig").read_text())
+    trust = ssl.create_default_context(cafile=folder / "ca.pem")
+    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}"}
+    url = config["clusters"][0]["cluster"]["server"]
+    return httpx2.AsyncClient(base_url=url, headers=headers, verify=trust, trust_env=False)
+
+
+def start_cluster(ready: Path) -> subprocess.Popen[bytes]:
+    """Where the demo finds it and takes it for its own, with a fleet and times of ours."""
+    folder = ready.parent
+    folder.mkdir(parents=True)
+    config = folder / "config.json"
+    config.write_text(json.dumps({"fleet": FLEET, "settings": SETTINGS}))
+    options = ["--data", str(folder), "--config", str(config), "--ready-file", str(ready)]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen([sys.executable, "-m", "app.simcluster", *options], stdout=log, stderr=log)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def at_once(site: Site) -> dict[str, Workload]:
+    """All at the same time, by what happens to them."""
+    ended = await asyncio.gather(*(site.bring_about(end) for end in AT_ONCE))
+    return {end.what: workload for end, workload in zip(AT_ONCE, ended, strict=True)}
+
+
+def check(end: End, workload: Workload) -> None:
+    """Everything that is said of the end."""
+    assert (workload["status"], workload["reason"]) == (end.status, end.reason), workload["message"]
+    assert (workload["exitCode"], workload["signal"]) == (end.exit_code, end.signal)
+    assert end.words in workload["message"]
+    assert workload["succeeded"] is (end.status == "COMPLETED" and end.exit_code == 0)
+    assert (workload["startedAt"] is not None) is end.executed
+    times = [workload[name] for name in ("createdAt", "startedAt", "completedAt")]
+    seconds = [time[:19] for time in times if time]  # the cluster's own stamps have no parts of a second
+    assert seconds == sorted(seconds)
+    assert times[2]
+    assert len(workload["attempts"]) == end.tries
+    assert len({attempt["server"] for attempt in workload["attempts"]}) == end.tries  # each on another server
+    assert [attempt["reason"] for attempt in workload["attempts"]] == [end.reason] * end.tries
+    types = [event["type"] for event in workload["events"]]
+    assert (types[0], types[-1], types.count("ENDED")) == ("SUBMITTED", "ENDED", 1)
+    assert types.count("RETRYING") == max(0, end.tries - 1)
+
+
+@pytest.mark.parametrize("end", AT_ONCE, ids=[end.what for end in AT_ONCE])
+async def test_the_end_is_told_apart(at_once: dict[str, Workload], end: End):
+    check(end, at_once[end.what])
+
+
+async def test_a_silence_is_told_while_it_lasts(at_once: dict[str, Workload]):
+    phases = [event["phase"] for event in at_once["its server is silent for a while"]["events"]]
+    assert phases[-3:] == ["UNKNOWN", "RUNNING", "COMPLETED"]
+
+
+async def test_no_end_changes_and_nothing_is_held_for_ever(site: Site, at_once: dict[str, Workload]):
+    again = await asyncio.gather(*(site.product.workload(workload["id"]) for workload in at_once.values()))
+    assert list(again) == list(at_once.values())
+    async with asyncio.timeout(20):
+        while await held(site):  # noqa: ASYNC110 — nothing tells of it
+            await asyncio.sleep(0.2)
+
+
+async def held(site: Site) -> list[str]:
+    """Pods that somebody deleted and our finalizer keeps."""
+    pods = (await site.call("GET", "/api/v1/namespaces/gpuyard/pods"))["items"]
+    metadata = [pod["metadata"] for pod in pods]
+    return [m["name"] for m in metadata if m.get("deletionTimestamp") and "gpuyard.dev/recorded" in m["finalizers"]]
+
+
+def alone(what: str) -> End:
+    return next(end for end in ALONE if end.what == what)
+
+
+async def test_a_server_that_is_full_for_too_long(site: Site, at_once: dict[str, Workload]):
+    """A stranger has one of its two GPUs, and says so to nobody but Kubernetes."""
+    await site.call("POST", "/api/v1/namespaces/default/pods", FOREIGN)
+    for what in ("it finds no server in time", "it is cancelled before it is placed"):
+        check(alone(what), await site.bring_about(alone(what)))
+
+
+async def test_a_quota_that_is_used_up_ends_nothing_until_the_start_limit(site: Site, at_once: dict[str, Workload]):
+    path = "/api/v1/namespaces/gpuyard/resourcequotas"
+    await site.call("POST", path, {"metadata": {"name": "full"}, "spec": {"hard": {"count/jobs.batch": "0"}}})
+    end = alone("the quota of its namespace is used up")
+    patient = await site.product.submit(envVars=end.environment)
+    check(end, await site.bring_about(end))
+    waits = await site.product.workload(patient["id"])
+    assert (waits["status"], waits["reason"]) == ("PENDING", "JOB_NOT_CREATED")
+    assert end.words in waits["message"]
+    await site.call("DELETE", f"{path}/full")
+    assert (await site.ended(patient["id"]))["succeeded"]
+
+
+async def test_a_namespace_that_is_removed_and_made_again(site: Site, at_once: dict[str, Workload]):
+    removed, gone = alone("its namespace is removed"), alone("its namespace is gone")
+    running = await site.submit(removed)
+    await site.product.until(running["id"], status="RUNNING")
+    await site.call("DELETE", "/api/v1/namespaces/gpuyard")
+    check(removed, await site.ended(running["id"]))
+    check(gone, await site.bring_about(gone))
+    patient = await site.product.submit(envVars=gone.environment)
+    await site.call("POST", "/api/v1/namespaces", {"metadata": {"name": "gpuyard"}})
+    assert (await site.ended(patient["id"]))["succeeded"]
