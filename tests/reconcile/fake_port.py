@@ -57,6 +57,10 @@ class FakeCluster:
         """The next calls raise these: `where` is a verb, or `after <verb>` for one that has acted by then."""
         self._failures.setdefault(where, []).extend(errors)
 
+    def heal(self) -> None:
+        """No call fails any more."""
+        self._failures.clear()
+
     # the port
 
     async def create_job(self, spec: JobSpec) -> ObservedJob:
