@@ -90,6 +90,23 @@ async def test_inside(meet: Meet, owners_cookies: StorageState, workloads: dict[
     await must_be_good(person.page)
 
 
+COVERED = """() => {
+  const edge = document.querySelector('section.list').getBoundingClientRect().right;
+  return document.querySelector('table.workloads').getBoundingClientRect().right - edge;
+}"""
+
+
+async def test_nothing_of_the_list_lies_under_the_form(
+    meet: Meet, owners_cookies: StorageState, workloads: dict[str, str]
+):
+    person = await meet(cookies=owners_cookies)
+    await person.open_list()
+    for width in (1920, 1280, 1200, 1199, 900, 899, 761):
+        await person.page.set_viewport_size({"width": width, "height": 900})
+        assert await person.page.evaluate(COVERED) <= 1, width
+        assert await person.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "waiting", "cancelled"])
 async def test_a_workload(meet: Meet, owners_cookies: StorageState, workloads: dict[str, str], kind: str):
     person = await meet(cookies=owners_cookies)
