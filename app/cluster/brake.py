@@ -21,7 +21,7 @@ PROBE_SECONDS = 1.0  # how long one call that was let through keeps the others w
 
 
 class HeldBackError(UnavailableError):
-    """It was not sent: the calls before it failed, for the reason that it repeats."""
+    """It was not sent: the calls before it failed, in the way that it repeats."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Brake:
             self._failures = 0
         elif was_probe or self._failures < PATIENCE:
             self._failures += 1
-            self._reason = error.message
+            self._reason = _told(error)
             grown = FIRST_PAUSE * 2.0 ** min(self._failures - PATIENCE, 10)
             pause = min(LONGEST_PAUSE, grown) * self.jitter.uniform(0.75, 1.25)
             self._held_until = self.clock() + max(pause, error.retry_after or 0.0)
@@ -55,7 +55,10 @@ class Brake:
 
 @dataclass
 class Brakes:
-    """One for each kind of call, as an API may take reads and fail every create (a webhook that is down)."""
+    """One for each kind of call, as an API may take reads and fail every create (a webhook that is down).
+
+    And for each namespace: what is wrong with one of them is nothing of the others'.
+    """
 
     clock: Callable[[], float] = time.monotonic
     jitter: random.Random = field(default_factory=random.Random)
@@ -63,7 +66,7 @@ class Brakes:
 
     @contextmanager
     def around(self, method: str, path: str) -> Generator[None, None, None]:
-        brake = self._of_kind.setdefault((method, _noun(path)), Brake(self.clock, self.jitter))
+        brake = self._of_kind.setdefault((method, _collection(path)), Brake(self.clock, self.jitter))
         is_probe = brake.check()
         try:
             yield
@@ -76,5 +79,12 @@ class Brakes:
         brake.note(None, was_probe=is_probe)
 
 
-def _noun(path: str) -> str:
-    return next((noun for noun in ("jobs", "pods", "nodes") if f"/{noun}" in path), path.rpartition("/")[2])
+def _told(error: UnavailableError) -> str:
+    """Without the API's own words: they may be about another's workload than that of who is held back."""
+    return f"the cluster's API answers everything of this kind with {error.status}" if error.status else error.message
+
+
+def _collection(path: str) -> str:
+    """Where the object lies: its path without its name."""
+    ends = (path.rfind(noun) + len(noun) for noun in ("/jobs", "/pods", "/nodes") if noun in path)
+    return path[: max(ends, default=None)]

@@ -33,6 +33,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 LASTING_SECONDS = 10.0
 REWIND_SECONDS = 60.0
+_LASTING_FAILURES = 3  # in a row, some seconds
 _MOST_TRIES = 3  # watches from one position that the server answers with an error, before the kind is listed again
 
 
@@ -42,13 +43,19 @@ async def run_watches(
     clock: Clock,
     changed: Callable[[Change], None],
     *,
+    recovered: Callable[[], None] = lambda: None,
     sleep: Sleep = asyncio.sleep,
 ) -> Never:
-    """Run until cancelled. `clock` counts seconds, as time.monotonic does; `changed` is told what looks different."""
+    """Run until cancelled. `clock` counts seconds, as time.monotonic does; `changed` is told what looks different.
+
+    `recovered` is called when a kind is followed again after more than a moment's trouble: others waited longer and
+    longer meanwhile, too.
+    """
     projection.changed = changed
     async with asyncio.TaskGroup() as loops:
         for kind in Kind:
-            loops.create_task(WatchLoop(kind, port, projection, clock, sleep).run(), name=f"watch {kind}")
+            loop = WatchLoop(kind, port, projection, clock, sleep, recovered)
+            loops.create_task(loop.run(), name=f"watch {kind}")
     raise AssertionError("a watch loop has ended")
 
 
@@ -59,6 +66,7 @@ class WatchLoop:
     projection: Projection
     clock: Clock
     sleep: Sleep
+    recovered: Callable[[], None] = lambda: None
     backoff: Backoff = field(default_factory=Backoff)
     lasting_seconds: float = LASTING_SECONDS
     _position: str = ""  # empty: unknown, list first
@@ -179,10 +187,12 @@ class WatchLoop:
         """Watching works. That a list worked ends no trouble: it is what follows each failed watch."""
         health = self._health
         health.last_event_at = self.clock()
-        if health.failures:
-            log.info("cluster.watch.recovered", kind=self.kind, failures=health.failures)
-        health.failures, health.last_error = 0, ""
+        failures, health.failures, health.last_error = health.failures, 0, ""
         self._failed_watches = 0
+        if failures:
+            log.info("cluster.watch.recovered", kind=self.kind, failures=failures)
+        if failures >= _LASTING_FAILURES:
+            self.recovered()
 
     def _failed(self, message: str, at_least: float = 0.0) -> float:
         health = self._health

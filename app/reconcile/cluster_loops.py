@@ -127,7 +127,10 @@ class ClusterLoops:
         self.check.queue.add(ONLY)
         clock = self.shared.clock
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_watches(self.cluster.port, self.projection, clock.monotonic, self._on_change))
+            port, look_again = self.cluster.port, self.shared.look_again
+            group.create_task(
+                run_watches(port, self.projection, clock.monotonic, self._on_change, recovered=look_again)
+            )
             group.create_task(self.check.run(), name=f"{self.check.name} of {self.name}")
 
     async def work(self) -> None:

@@ -14,6 +14,7 @@ import structlog
 
 from app.bus import Bus
 from app.clock import Clock
+from app.cluster.brake import HeldBackError
 from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError, VolumeMount
 from app.cluster.projection import Projection
 from app.domain.lifecycle import (
@@ -35,6 +36,7 @@ from app.domain.lifecycle import (
     refuse,
 )
 from app.domain.observed import Observation, ObservedJob, ObservedPod
+from app.domain.states import Reason
 from app.domain.volumes import missing_volumes
 from app.domain.workload import Attempt, Workload
 from app.reconcile.claims import Claims
@@ -110,7 +112,8 @@ class JobReconciler:
             return now
         except UnavailableError as error:  # nobody's verdict: say why the Job is still missing, and try again
             after = decision.attempt or attempt
-            await self._write(stored, after, note_obstacle(stored.workload, after, error.message), now)
+            if not (isinstance(error, HeldBackError) and stored.workload.reason is Reason.JOB_NOT_CREATED):
+                await self._write(stored, after, note_obstacle(stored.workload, after, error.message), now)
             raise
         return decision.wake_at
 

@@ -25,7 +25,7 @@ def call(given: Brakes, result: Callable[[], None] = lambda: None, method: str =
 
 def unavailable(retry_after: float | None = None) -> Callable[[], None]:
     def fail() -> None:
-        raise UnavailableError("500 down", retry_after, 500)
+        raise UnavailableError("500: something about a Job of another", retry_after, 500)
 
     return fail
 
@@ -55,9 +55,10 @@ def sent_in(given: Brakes, clock: ManualClock, seconds: int) -> int:
 def test_after_some_failures_nothing_is_sent_for_a_while():
     given = brakes(ManualClock())
     fails(given, PATIENCE)
-    with pytest.raises(HeldBackError, match="500 down") as caught:
+    with pytest.raises(HeldBackError, match="answers everything of this kind with 500") as caught:
         call(given, lambda: pytest.fail("it was sent"))
     assert 0 < (caught.value.retry_after or 0) < 1
+    assert "of another" not in caught.value.message
 
 
 def test_what_is_sent_to_see_becomes_rarer_to_a_cap():
@@ -131,7 +132,13 @@ def test_some_failures_among_answers_change_nothing():
 def test_kinds_of_calls_are_apart():
     given = brakes(ManualClock())
     fails(given, PATIENCE)
-    for method, path in (("GET", JOBS), ("POST", "/api/v1/namespaces"), ("PATCH", "/api/v1/namespaces/x/pods/p")):
+    others = JOBS.replace("/x/", "/y/")
+    for method, path in (
+        ("GET", JOBS),
+        ("POST", others),
+        ("POST", "/version"),
+        ("PATCH", "/api/v1/namespaces/x/pods/p"),
+    ):
         call(given, method=method, path=path)
     with pytest.raises(HeldBackError):
         call(given, path=JOB)

@@ -44,6 +44,7 @@ class Watching:
     projection: Projection = field(default_factory=lambda: Projection(NAMESPACE))
     told: list[Change] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
+    recoveries: list[float] = field(default_factory=list)
     skipped_seconds: float = 0.0
     listener: Callable[[Change], None] = lambda _: None
     task: asyncio.Task[None] | None = None
@@ -52,7 +53,9 @@ class Watching:
         self.api.on("GET", NODES, *answers, watch=watch)
 
     def start(self) -> None:
-        loops = run_watches(self.port, self.projection, self.clock, self.changed, sleep=self.sleep)
+        loops = run_watches(
+            self.port, self.projection, self.clock, self.changed, recovered=self.recovered, sleep=self.sleep
+        )
         self.task = asyncio.create_task(loops)
 
     async def stop(self) -> None:
@@ -60,6 +63,9 @@ class Watching:
         self.task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await self.task
+
+    def recovered(self) -> None:
+        self.recoveries.append(self.clock())
 
     def clock(self) -> float:
         return time.monotonic() + self.skipped_seconds
@@ -133,6 +139,7 @@ async def test_a_dropped_connection_is_resumed_after_a_pause(world: Watching):
     world.nodes(stream(event("ADDED", "a", 11), DROP), stream(bookmark(12), HANG), watch=True)
     world.start()
     await world.until(lambda: world.positions == ["10", "11"] and world.health.failures == 0)
+    assert world.recoveries == []  # a moment's trouble, and what was missed was told
     assert len(world.api.seen("GET", NODES)) == 1
     assert len(world.slept) == 1
 
@@ -275,6 +282,7 @@ async def test_it_never_gives_up_and_does_not_fill_the_log(world: Watching):
         assert not world.projection.synced
         await world.until(lambda: world.health.synced and world.health.failures == 0)
     assert max(world.slept) <= 15
+    assert len(world.recoveries) == 1
     assert [line["event"] for line in lines if "watch" in line["event"]] == [
         "cluster.watch.failed",
         "cluster.watch.recovered",

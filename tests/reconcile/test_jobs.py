@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.cluster.brake import HeldBackError
 from app.cluster.port import ConflictError, Kind, RefusedError, UnavailableError
 from app.domain.lifecycle import POD_RECHECK_SECONDS
 from app.domain.observed import ObservedJob
@@ -157,6 +158,19 @@ async def test_a_cluster_that_does_not_answer_loses_nothing_and_is_named(world: 
     assert UNAVAILABLE.message in held_up.message
     await world.settle(workload)
     assert world.cluster.created == [name_of(workload)]
+
+
+async def test_a_create_that_was_held_back_says_so_once(world: World):
+    """The words of the one that was sent stay: they are about this Job, and nothing is written for nothing."""
+    workload, other = await world.place(), await world.place()
+    held = HeldBackError("the cluster's API answers everything of this kind with 500", 1.0)
+    world.cluster.fail("create_job", UNAVAILABLE, held, held)
+    for one in (workload, workload, other):
+        with pytest.raises(UnavailableError):
+            await world.step(one)
+    first, second = await loaded(workload), await loaded(other)
+    assert UNAVAILABLE.message in first.message
+    assert (second.reason, held.message in second.message) == (Reason.JOB_NOT_CREATED, True)
 
 
 async def test_what_the_cluster_never_took_ends_at_the_start_limit_with_its_words(world: World):
