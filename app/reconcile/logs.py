@@ -167,7 +167,9 @@ def _without_log(attempt: Attempt, error: ClusterError) -> str:
 
 
 def why_gone(attempt: Attempt, error: ClusterError) -> str:
-    """The cluster's verdict on the log of a container that has executed."""
+    """The cluster's verdict on the log of an ended container."""
+    if attempt.started_at is None:
+        return words.NEVER_STARTED
     status = error.status if isinstance(error, RefusedError) else None
     if status == _NOT_FOUND:
         return words.POD_GONE

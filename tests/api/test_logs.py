@@ -72,7 +72,7 @@ async def test_each_attempt_has_its_own(api: Api):
     assert (await log_of(api, workload, "(attempt: 2)"))["attempt"] == 2
     refusal = await api.refusal(WORKLOAD % (LOG % "(attempt: 3)"), {"org": "acme", "id": str(workload.id)})
     assert (refusal["code"], refusal["fields"][0]["field"]) == ("BAD_USER_INPUT", "attempt")
-    assert "there are 2 attempts" in refusal["message"]
+    assert "it has 2 attempts" in refusal["message"]
 
 
 async def test_why_there_is_none(api: Api):
