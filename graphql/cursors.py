@@ -30,19 +30,22 @@ def _decode(cursor: str) -> str:
     return urlsafe_b64decode(cursor[:_LONGEST] + "=" * (-len(cursor) % 4)).decode()
 
 
-def event_cursor(sequence: int) -> str:
-    return _encode(f"{_EVENT}|{sequence}")
+def event_cursor(organization_id: UUID, sequence: int) -> str:
+    return _encode(f"{_EVENT}|{organization_id.hex}|{sequence}")
 
 
-def parse_event_cursor(cursor: str) -> int:
-    """Raises InvalidInputError for anything that `event_cursor` did not make."""
+def parse_event_cursor(cursor: str, organization_id: UUID) -> int:
+    """Raises InvalidInputError for anything that `event_cursor` did not make, or made for another organization."""
     try:
-        _, number = _decode(cursor).split("|")
+        _, owner, number = _decode(cursor).split("|")
         sequence = int(number)
+        is_ours = cursor == event_cursor(UUID(hex=owner), sequence) and 0 <= sequence <= _LAST_SEQUENCE
     except ValueError:
         raise _not_ours(cursor) from None
-    if cursor != event_cursor(sequence) or not 0 <= sequence <= _LAST_SEQUENCE:
+    if not is_ours:
         raise _not_ours(cursor)
+    if UUID(hex=owner) != organization_id:
+        raise InvalidInputError.of("after", "the cursor is from another organization's events")
     return sequence
 
 

@@ -29,7 +29,7 @@ from app.domain.errors import UnauthenticatedError
 from app.graphql.context import RequestContext, Services
 from app.graphql.documents import documents
 from app.graphql.negotiation import Media, WrongRequestError, check_body, check_method, negotiate, status_of
-from app.graphql.websocket import TransportHandler
+from app.graphql.websocket import SLOW_SECONDS, TransportHandler
 
 _MAX_SUBSCRIPTIONS = 20
 
@@ -37,7 +37,8 @@ _MAX_SUBSCRIPTIONS = 20
 class GraphQLEndpoint(GraphQL[RequestContext, None]):
     graphql_transport_ws_handler_class = TransportHandler
 
-    def __init__(self, schema: BaseSchema, services: Services) -> None:
+    def __init__(self, schema: BaseSchema, services: Services, slow_seconds: float = SLOW_SECONDS) -> None:
+        """`slow_seconds`: how long a WebSocket's reader may take nothing."""
         super().__init__(
             schema,
             graphql_ide=None,
@@ -45,6 +46,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
             max_subscriptions_per_connection=_MAX_SUBSCRIPTIONS,
         )
         self._services = services
+        self.slow_seconds = slow_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -11,7 +11,8 @@ from strawberry.exceptions import MissingQueryError
 from strawberry.extensions import MaskErrors
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 
-from app.domain.errors import DomainError, InvalidInputError, PreconditionFailedError
+from app.domain.errors import DomainError, InvalidInputError, PreconditionFailedError, ResyncRequiredError
+from app.graphql.cursors import event_cursor
 
 _log = structlog.get_logger(__name__)
 _WRONG_REQUESTS = (MissingQueryError, CannotGetOperationTypeError, InvalidOperationTypeError)
@@ -70,6 +71,8 @@ def extensions_of(error: DomainError) -> dict[str, object]:
         extensions["fields"] = [{"field": p.field, "message": p.message} for p in error.problems]
     if isinstance(error, PreconditionFailedError):
         extensions["precondition"] = error.precondition
+    if isinstance(error, ResyncRequiredError):
+        extensions["cursor"] = event_cursor(error.organization_id, error.sequence)
     return extensions
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import structlog
 from graphql import GraphQLError
 from strawberry.schema.schema import StreamResult
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
@@ -9,8 +12,22 @@ from strawberry.subscriptions.protocols.graphql_transport_ws.types import Messag
 
 from app.graphql.context import RequestContext
 
+SLOW_SECONDS = 20.0
+SLOW_READER = 4413  # of the range that applications may use
+_log = structlog.get_logger(__name__)
+
 
 class TransportHandler(BaseGraphQLTransportWSHandler[RequestContext, None]):
+    async def send_message(self, message: Message) -> None:
+        """A reader that takes nothing for a while is dropped and holds no memory then; it can go on by its cursor."""
+        seconds = getattr(self.view, "slow_seconds", SLOW_SECONDS)
+        try:
+            async with asyncio.timeout(seconds):
+                await super().send_message(message)
+        except TimeoutError:
+            _log.info("a slow reader is dropped", seconds=seconds)
+            await self.websocket.close(SLOW_READER, "too slow: connect again and go on after the last cursor")
+
     async def handle_message(self, message: Message) -> None:
         """A message of another shape closes the socket with 4400; unchecked it would raise in the server."""
         if _is_well_formed(message):

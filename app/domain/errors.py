@@ -6,12 +6,14 @@ DomainError
 ├── ForbiddenError           known, but may not
 ├── NotFoundError            no such thing, or not yours: the two are not told apart
 ├── ConflictError            the thing's present state does not allow it
+├── ResyncRequiredError      the place to go on from is not there (any more); read the state and go on from `cursor`
 └── PreconditionFailedError  the organization is not set up for it; `precondition` names what is missing
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,20 @@ class NotFoundError(DomainError):
 
 class ConflictError(DomainError):
     code = "CONFLICT"
+
+
+class ResyncRequiredError(DomainError):
+    """`sequence` is the last event there is: where a follower goes on from once it has read the present state."""
+
+    code = "RESYNC_REQUIRED"
+
+    def __init__(self, organization_id: UUID, sequence: int) -> None:
+        super().__init__(
+            "the cursor is from after the last event there is, as after a restored database; read the present state "
+            "and go on from `cursor`"
+        )
+        self.organization_id = organization_id
+        self.sequence = sequence
 
 
 class PreconditionFailedError(DomainError):

@@ -70,16 +70,17 @@ class ListField:
     choices: frozenset[str] = frozenset()
 
 
-def _choice(name: str, values: Iterable[StrEnum]) -> ListField:
+def choice_field(name: str, values: Iterable[StrEnum]) -> ListField:
+    """A field that holds one of an enum's values."""
     return ListField(name, Kind.CHOICE, choices=frozenset(value.value for value in values))
 
 
 _FIELDS = (
     ListField("id", Kind.ID),
     ListField("name", Kind.TEXT),
-    _choice("status", Status),
-    _choice("phase", Phase),
-    _choice("reason", Reason),
+    choice_field("status", Status),
+    choice_field("phase", Phase),
+    choice_field("reason", Reason),
     ListField("message", Kind.TEXT),
     ListField("imageReference", Kind.TEXT),
     ListField("gpuCount", Kind.NUMBER),
@@ -195,7 +196,7 @@ class Order:
 NEWEST = Order(SortField.CREATED_AT, is_descending=True)
 
 
-def parse_conditions(expressions: Sequence[str]) -> tuple[Condition, ...]:
+def parse_conditions(expressions: Sequence[str], fields: Mapping[str, ListField] = FIELDS) -> tuple[Condition, ...]:
     """Read `filterBy`. Raises InvalidInputError with every wrong expression, the position in it and what is allowed."""
     if len(expressions) > MAX_CONDITIONS:
         raise InvalidInputError.of(
@@ -205,7 +206,7 @@ def parse_conditions(expressions: Sequence[str]) -> tuple[Condition, ...]:
     problems: list[Problem] = []
     for index, expression in enumerate(expressions):
         try:
-            conditions.append(_parse(expression))
+            conditions.append(_parse(expression, fields))
         except ValueError as error:
             problems.append(Problem(f"filterBy[{index}]", str(error)))
     if problems:
@@ -222,14 +223,14 @@ def parse_search(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _parse(expression: str) -> Condition:
+def _parse(expression: str, fields: Mapping[str, ListField]) -> Condition:
     match = _EXPRESSION.fullmatch(expression)
     if match is None:
         raise ValueError(_no_expression(expression))
     name, operator, text = match[1], Operator(match[2]), match[3].strip()
-    field = FIELDS.get(name)
+    field = fields.get(name)
     if field is None:
-        raise ValueError(f"{_at(match.start(1))}: there is no field {name[:60]!r}; there are {', '.join(FIELDS)}")
+        raise ValueError(f"{_at(match.start(1))}: there is no field {name[:60]!r}; there are {', '.join(fields)}")
     if operator not in field.kind.operators:
         allowed = " ".join(field.kind.operators)
         raise ValueError(f"{_at(match.start(2))}: {name} is {field.kind} and takes {allowed}, not {operator}")

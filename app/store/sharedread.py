@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from app.store.unfinished import begin
 
+P = ParamSpec("P")
 V = TypeVar("V")
 
 _running: ContextVar[dict[Hashable, asyncio.Future[Any]]] = ContextVar("shared_reads")
@@ -30,15 +31,15 @@ def sharing() -> Iterator[None]:
         _running.reset(token)
 
 
-def shared_read(read: Callable[[str], Coroutine[Any, Any, V]]) -> Callable[[str], Awaitable[V]]:
-    """Share the read among all who ask the same while it runs. It must depend on nothing but its argument."""
+def shared_read(read: Callable[P, Coroutine[Any, Any, V]]) -> Callable[P, Awaitable[V]]:
+    """Share the read among all who ask the same while it runs. It must depend on nothing but its arguments."""
 
     @wraps(read)
-    async def shared(argument: str) -> V:
-        running, key = _running.get(), (read, argument)
+    async def shared(*args: P.args, **kwargs: P.kwargs) -> V:
+        running, key = _running.get(), (read, args, tuple(sorted(kwargs.items())))
         future = running.get(key)
         if future is None:
-            future = running[key] = begin(read(argument))
+            future = running[key] = begin(read(*args, **kwargs))
             future.add_done_callback(lambda _: running.pop(key, None))
         answer: V = await asyncio.shield(future)
         return answer

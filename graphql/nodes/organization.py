@@ -13,7 +13,7 @@ from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.enums import Role
 from app.graphql.nodes.project import Project
-from app.graphql.nodes.server import Server
+from app.graphql.nodes.server import Server, servers_of
 from app.graphql.nodes.volume import Volume
 from app.graphql.nodes.workload import Workload
 from app.graphql.nodes.workload_list import (
@@ -32,7 +32,7 @@ from app.graphql.nodes.workload_list import (
     page_of,
     select,
 )
-from app.store import people, reads, servers, volumes
+from app.store import people, reads, volumes
 from app.store.listing import count_workloads
 
 
@@ -60,8 +60,7 @@ class Organization:
     @strawberry.field(description="The servers of its pool on record, by name.")
     async def servers(self, info: Info) -> list[Server]:
         await self._access(info)
-        seen = info.context.services.board.servers()
-        return [Server.from_domain(s, seen.get(s.name)) for s in await servers.servers_of(self.slug)]
+        return await servers_of(info, self.slug)
 
     @strawberry.field(description="Volumes that its workloads may mount, by name.")
     async def volumes(self, info: Info) -> list[Volume]:

@@ -8,9 +8,11 @@ from uuid import UUID
 
 import strawberry
 
+from app.graphql.context import Info
 from app.graphql.scalars import Long
 from app.placement import words
 from app.placement.snapshot import ServerCapacity
+from app.store import servers
 from app.store.servers import ServerRecord
 
 
@@ -51,3 +53,9 @@ class Server:
             changed_at=record.last_seen_at,
             gone_at=record.gone_at,
         )
+
+
+async def servers_of(info: Info, slug: str) -> list[Server]:
+    """The organization's, by name, with what is free on each."""
+    seen = info.context.services.board.servers()
+    return [Server.from_domain(record, seen.get(record.name)) for record in await servers.servers_of(slug)]

@@ -91,7 +91,7 @@ class WorkloadEvent:
     @classmethod
     def from_domain(cls, noun: domain.Event) -> Self:
         return cls(
-            cursor=event_cursor(noun.sequence),
+            cursor=event_cursor(noun.organization_id, noun.sequence),
             workload_id=noun.workload_id,
             type=noun.type,
             status=noun.status,

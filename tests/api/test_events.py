@@ -32,9 +32,13 @@ async def write(api: Api, count: int, *, pause: float = 0.0) -> None:
         await asyncio.sleep(pause)
 
 
+def place(api: Api, sequence: int) -> str:
+    return event_cursor(api.organizations["acme"].id, sequence)
+
+
 async def stored(api: Api) -> list[str]:
     """The cursors of all events, in order."""
-    return [event_cursor(event.sequence) for event in await reads.events_after(api.organizations["acme"].id, 0, 10_000)]
+    return [place(api, event.sequence) for event in await reads.events_after(api.organizations["acme"].id, 0, 10_000)]
 
 
 async def taken(events: AsyncIterator[dict[str, Any]], count: int) -> list[str]:
@@ -66,14 +70,14 @@ async def test_behind_a_cursor_everything_is_replayed_and_then_followed(api: Api
 
 async def test_a_replay_is_longer_than_one_read(api: Api, ws_url: str):
     await asyncio.gather(*(write(api, 50) for _ in range(10)))
-    async with following(ws_url, event_cursor(0)) as events:
+    async with following(ws_url, place(api, 0)) as events:
         seen = await taken(events, 500)
     assert seen == await stored(api)
 
 
 async def test_nothing_is_lost_or_doubled_over_reconnects_while_others_write(api: Api, ws_url: str):
     writers = asyncio.gather(*(write(api, COUNT // 3, pause=0.001) for _ in range(3)))
-    seen, lengths = [event_cursor(0)], cycle([1, 7, 30, 2, 13])
+    seen, lengths = [place(api, 0)], cycle([1, 7, 30, 2, 13])
     while len(seen) <= COUNT:
         async with following(ws_url, seen[-1], is_abrupt=len(seen) % 2 == 0) as events:
             seen += await taken(events, min(next(lengths), COUNT + 1 - len(seen)))
@@ -83,7 +87,7 @@ async def test_nothing_is_lost_or_doubled_over_reconnects_while_others_write(api
 
 async def test_many_followers_see_the_same(api: Api, ws_url: str):
     async def follow() -> list[str]:
-        async with following(ws_url, event_cursor(0)) as events:
+        async with following(ws_url, place(api, 0)) as events:
             return await taken(events, 40)
 
     followers = [asyncio.create_task(follow()) for _ in range(20)]
@@ -94,7 +98,7 @@ async def test_many_followers_see_the_same(api: Api, ws_url: str):
 
 async def test_other_organizations_events_are_not_told(api: Api, ws_url: str):
     await a_stored_workload(api.organizations["other"])
-    async with following(ws_url, event_cursor(0)) as events:
+    async with following(ws_url, place(api, 0)) as events:
         mine = await api.submit()
         assert (await anext(events))["workloadId"] == mine["id"]
 
@@ -102,7 +106,7 @@ async def test_other_organizations_events_are_not_told(api: Api, ws_url: str):
 async def test_the_workload_beside_an_event_is_the_present_one(api: Api, ws_url: str):
     query = EVENTS.replace("workloadId", "workload { status }")
     async with acknowledged(ws_url) as opened:
-        await say(opened, subscribe(query, org="acme", after=event_cursor(0)))
+        await say(opened, subscribe(query, org="acme", after=place(api, 0)))
         workload = await api.submit()
         first = await hear(opened)
         await api.data(CANCEL, {"id": workload["id"]})
@@ -118,7 +122,7 @@ async def test_a_real_client_library_follows(api: Api, ws_url: str):
         subprotocols=[TRANSPORT_WS],
         connect_args={"proxy": None},
     )
-    request = GraphQLRequest(EVENTS, variable_values={"org": "acme", "after": event_cursor(0)})
+    request = GraphQLRequest(EVENTS, variable_values={"org": "acme", "after": place(api, 0)})
     await write(api, 3)
     seen: list[Any] = []
     async with Client(transport=transport, fetch_schema_from_transport=True) as session:
@@ -131,7 +135,7 @@ async def test_a_real_client_library_follows(api: Api, ws_url: str):
 
 async def test_a_follower_that_leaves_is_forgotten(api: Api, ws_url: str):
     bus = api.services.commands.bus
-    async with following(ws_url, event_cursor(0)) as events:
+    async with following(ws_url, place(api, 0)) as events:
         await api.submit()
         await anext(events)
         assert bus._tails
@@ -143,7 +147,7 @@ async def test_a_follower_that_leaves_is_forgotten(api: Api, ws_url: str):
 async def ended_by(api: Api, url: str, take_away: Any) -> dict[str, Any]:
     """The error that ends a subscription after `take_away`, once the trust in its caller is used up."""
     async with acknowledged(url) as opened:
-        await say(opened, subscribe(EVENTS, org="acme", after=event_cursor(0)))
+        await say(opened, subscribe(EVENTS, org="acme", after=place(api, 0)))
         await write(api, 1)
         assert (await hear(opened))["payload"]["data"]
         await take_away
@@ -200,7 +204,13 @@ async def test_who_may_not_follow_is_told(api: Api, ws_url: str):
 
 
 async def test_a_cursor_that_was_not_given_out_is_refused(api: Api, ws_url: str):
-    forged = ["", "x", event_cursor(-1), event_cursor(2**63), event_cursor(10**100)]
-    for cursor in [*forged, event_cursor(3) + "=", UUID(int=0).hex]:
+    forged = [
+        "",
+        "x",
+        event_cursor(UUID(int=1), -1),
+        event_cursor(UUID(int=1), 2**63),
+        event_cursor(UUID(int=1), 10**100),
+    ]
+    for cursor in [*forged, event_cursor(UUID(int=1), 3) + "=", UUID(int=0).hex]:
         _, payload = await answer_to(ws_url, EVENTS, org="acme", after=cursor)
         assert payload["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT", cursor

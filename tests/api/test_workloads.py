@@ -122,7 +122,7 @@ MALFORMED = [
     "é",
     "\0",
     "A" * 100_000,
-    event_cursor(5),
+    event_cursor(UUID(int=1), 5),
     workload_cursor(NEWEST, Position(START, UUID(int=1))) + "=",
     workload_cursor(NEWEST, Position(START, UUID(int=1))) + "\n",
     forged(*BY, "2026-01-01T00:00:00", ZERO),

@@ -1,0 +1,62 @@
+"""workloadEvents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated
+from uuid import UUID
+
+import strawberry
+
+from app.bus import LOOK_AGAIN_SECONDS
+from app.domain.errors import ResyncRequiredError
+from app.domain.event_filters import parse_event_conditions, passes
+from app.graphql.context import Info
+from app.graphql.cursors import parse_event_cursor
+from app.graphql.nodes.workload import WorkloadEvent
+from app.graphql.subscriptions.rights import Trust, open_organization
+from app.store import reads
+
+_BATCH = 200
+
+
+async def workload_events(
+    info: Info,
+    organization: Annotated[str, strawberry.argument(description="Slug of the organization.")],
+    after: Annotated[
+        str | None, strawberry.argument(description="Cursor of the last event seen; without it, from now on.")
+    ] = None,
+    filter_by: Annotated[
+        list[str] | None,
+        strawberry.argument(
+            description="Only events for which all of these hold, as in `workloads`: `type==ENDED`, `server=^gpu-`. "
+            "Fields: workloadId, type, status, phase, reason, message, at, attempt, exitCode, server."
+        ),
+    ] = None,
+) -> AsyncGenerator[WorkloadEvent, None]:
+    conditions = parse_event_conditions(filter_by or ())
+    found = await open_organization(info, organization)
+    sequence = await _begin(found.id, after)
+    commands = info.context.services.commands
+    trust = Trust(commands.clock, lambda: open_organization(info, organization))
+    with commands.bus.following(found.id) as signal:
+        while True:
+            await trust.renew()
+            events = await reads.events_after(found.id, sequence, _BATCH)
+            for event in events:
+                sequence = event.sequence
+                if passes(event, conditions):
+                    yield WorkloadEvent.from_domain(event)
+            if len(events) < _BATCH:
+                await signal.wait(LOOK_AGAIN_SECONDS)
+
+
+async def _begin(organization_id: UUID, after: str | None) -> int:
+    """Raises InvalidInputError or ResyncRequiredError for a place that isn't one of these events."""
+    last = await reads.last_event_sequence(organization_id)
+    if after is None:
+        return last
+    sequence = parse_event_cursor(after, organization_id)
+    if sequence > last:
+        raise ResyncRequiredError(organization_id, last)
+    return sequence
