@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from app.cluster_settings import DEFAULT_CLUSTER, LABEL, ClusterSetting, parse_clusters
 from app.domain.lifecycle import Policy
 from app.domain.quantity import parse_cpu, parse_memory
 from app.domain.submission import Defaults
@@ -48,12 +49,19 @@ class Settings(BaseSettings):
 
     database_url: str = Field(description="where data is kept: sqlite:///path or postgres://user@host/name")
     kubeconfig: Path | None = Field(
-        None, description="kubeconfig file of the cluster; without it `in_cluster` is needed"
+        None, description="kubeconfig file of the one cluster; without it `in_cluster` or `clusters` is needed"
     )
     in_cluster: bool = Field(default=False, description="use the pod's own service account instead of a kubeconfig")
-    namespace: str = Field(
-        "gpuyard", pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", description="where Jobs are made"
+    cluster: str = Field(
+        DEFAULT_CLUSTER, pattern=LABEL, description="what the one cluster of `kubeconfig` or `in_cluster` is called"
     )
+    clusters: Annotated[tuple[ClusterSetting, ...], NoDecode] = Field(
+        (), description="several clusters: name=/path/to/kubeconfig, #context after it, or name=in-cluster, by commas"
+    )
+    cluster_lost_after: int = Field(
+        60, ge=10, description="how long a cluster may give no answer before its workloads are shown as unknown"
+    )
+    namespace: str = Field("gpuyard", pattern=LABEL, description="where Jobs are made, in every cluster")
     pool_label: str = Field(
         "gpuyard.dev/organization",
         min_length=1,
@@ -153,12 +161,33 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return value
 
+    @field_validator("clusters", mode="before")
+    @classmethod
+    def _parse_clusters(cls, value: object) -> object:
+        return parse_clusters(value) if isinstance(value, str) else value
+
     @model_validator(mode="after")
-    def _one_cluster(self) -> Settings:
-        if self.in_cluster == (self.kubeconfig is not None):
-            msg = f"set either {PREFIX}KUBECONFIG or {PREFIX}IN_CLUSTER=true, so that there is one cluster to talk to"
+    def _one_way(self) -> Settings:
+        if [self.kubeconfig is not None, self.in_cluster, bool(self.clusters)].count(True) != 1:
+            msg = (
+                f"set exactly one of {PREFIX}KUBECONFIG, {PREFIX}IN_CLUSTER=true and {PREFIX}CLUSTERS, "
+                "so that it is known which cluster to talk to"
+            )
+            raise ValueError(msg)
+        if self.clusters and "cluster" in self.model_fields_set:
+            msg = f"{PREFIX}CLUSTERS names its clusters itself; unset {PREFIX}CLUSTER"
             raise ValueError(msg)
         return self
+
+    @property
+    def all_clusters(self) -> tuple[ClusterSetting, ...]:
+        return self.clusters or (ClusterSetting(self.cluster, self.kubeconfig),)
+
+    @property
+    def oldest_cluster(self) -> str:
+        """Whose the rows are that were written before clusters had names: of one named `default`, else the first."""
+        names = [cluster.name for cluster in self.all_clusters]
+        return DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
 
     @property
     def defaults(self) -> Defaults:

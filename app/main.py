@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -21,13 +21,15 @@ from app.cluster.manifest import ManifestSettings, PodSecurity
 from app.cluster.observer import Observer
 from app.cluster.projection import Projection
 from app.commands.context import CommandContext
-from app.config import Settings
+from app.config import PREFIX, Settings
 from app.graphql.context import Services
 from app.graphql.rates import Rates
 from app.panel.streams import Streams
 from app.reconcile.background import Background
-from app.reconcile.cluster_loops import Cluster
+from app.reconcile.cluster_loops import Pace
+from app.reconcile.clusters import Cluster
 from app.reconcile.logs import LogReader
+from app.store import clusters
 from app.store.database import opened
 from app.store.installation import installation_id
 from app.store.locks import LOOPS, open_lock
@@ -45,14 +47,22 @@ class Application:
     streams: Streams
 
 
-def build(settings: Settings, clock: Clock, port: KubernetesPort, installation: str) -> Application:
-    """Put the parts together. Nothing is opened or sent yet."""
+def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort], installation: str) -> Application:
+    """Put the parts together. `ports` are by the clusters' names. Nothing is opened or sent yet."""
     bus = Bus()
-    clusters = [Cluster("default", port, Projection(settings.namespace))]
+    named = {name: Cluster(name, port, Projection(settings.namespace)) for name, port in ports.items()}
+    pace = Pace(settings.resync, settings.cluster_lost_after, settings.reconcilers)
     background = Background(
-        clusters, bus, clock, settings.policy, settings.resync, settings.reconcilers, settings.tolerations, installation
+        tuple(named.values()),
+        bus,
+        clock,
+        settings.policy,
+        pace,
+        settings.tolerations,
+        installation,
+        PREFIX + "CLUSTERS",
     )
-    logs = LogReader(port, clusters[0].projection, settings.policy.log_retention_seconds)
+    logs = LogReader(named, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)
     services = Services(commands, background.board, logs, Rates(settings.rate_limit), settings.introspection)
     streams = Streams()
@@ -60,15 +70,19 @@ def build(settings: Settings, clock: Clock, port: KubernetesPort, installation: 
 
 
 @asynccontextmanager
-async def closing_port(settings: Settings) -> AsyncIterator[KubernetesPort]:
-    """The way to the cluster of the settings; connections are opened at first use."""
+async def closing_ports(settings: Settings) -> AsyncIterator[dict[str, KubernetesPort]]:
+    """The way to each cluster of the settings, by its name; connections are opened at first use."""
     observer = Observer(settings.gpu_resources, settings.pool_label)
     port_settings = PortSettings(settings.namespace, observer=observer, manifest=_manifest(settings))
-    port = open_port(ConnectionSettings(settings.kubeconfig), port_settings)
+    ports = {
+        cluster.name: open_port(ConnectionSettings(cluster.kubeconfig, cluster.context), port_settings)
+        for cluster in settings.all_clusters
+    }
     try:
-        yield port
+        yield ports
     finally:
-        await port.close()
+        for port in ports.values():
+            await port.close()
 
 
 def _manifest(settings: Settings) -> ManifestSettings:
@@ -87,8 +101,9 @@ async def running(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Appli
 
     What serves requests must be started inside: its tasks inherit the open database from this context.
     """
-    async with opened(settings.database_url) as database, closing_port(settings) as port:
-        application = build(settings, clock, port, await installation_id(clock.now()))
+    async with opened(settings.database_url) as database, closing_ports(settings) as ports:
+        await clusters.name_rows(settings.oldest_cluster)
+        application = build(settings, clock, ports, await installation_id(clock.now()))
         run = application.background.run(lambda: open_lock(database.url, LOOPS))
         loops = asyncio.create_task(run, name="background")
         try:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from app.clock import SystemClock
-from app.cluster.port import ClusterPort
+from app.cluster.port import ClusterError, ClusterPort
 from app.config import Settings
 from app.domain.errors import DomainError
 from app.domain.wording import plural
-from app.main import closing_port
+from app.main import closing_ports
 from app.reconcile.release import Held, held_pods, of_installation, release
 from app.store.database import opened
 from app.store.installation import installation_id
@@ -40,8 +40,7 @@ class NotReleasedError(DomainError):
 async def run_release(settings: Settings, wanted: Release, say: Callable[[str], None]) -> None:
     """Say what is held and let it go. Raises NotReleasedError."""
     if wanted.everything and wanted.force:  # all that is left of an installation whose database is gone
-        async with closing_port(settings) as port:
-            await _let_go(port, [Held(pod, is_recorded=False) for pod in await held_pods(port)], wanted, say)
+        await _in_each_cluster(settings, wanted, say, _all_held)
         return
     async with opened(settings.database_url) as database, open_lock(database.url, LOOPS) as lock:
         if not (await lock.try_acquire() or wanted.force or wanted.dry_run):
@@ -49,8 +48,33 @@ async def run_release(settings: Settings, wanted: Release, say: Callable[[str], 
                 f"a service works on this database ({await lock.holder()}) and would hold the next pods; "
                 "stop it first, or say --force"
             )
-        async with closing_port(settings) as port:
-            await _let_go(port, await _choose(port, settings, wanted), wanted, say)
+        await _in_each_cluster(settings, wanted, say, lambda port: _choose(port, settings, wanted))
+
+
+async def _in_each_cluster(
+    settings: Settings,
+    wanted: Release,
+    say: Callable[[str], None],
+    choose: Callable[[ClusterPort], Awaitable[Sequence[Held]]],
+) -> None:
+    """One that fails keeps no other from being released; the first failure is raised at the end."""
+    failures: list[ClusterError | NotReleasedError] = []
+    async with closing_ports(settings) as ports:
+        for name, port in ports.items():
+            if len(ports) > 1:
+                say(f"Cluster {name}:")
+            try:
+                await _let_go(port, await choose(port), wanted, say)
+            except (ClusterError, NotReleasedError) as error:
+                failures.append(error)
+                if len(ports) > 1:
+                    say(f"not released: {error}")
+    if failures:
+        raise failures[0]
+
+
+async def _all_held(port: ClusterPort) -> list[Held]:
+    return [Held(pod, is_recorded=False) for pod in await held_pods(port)]
 
 
 async def _choose(port: ClusterPort, settings: Settings, wanted: Release) -> list[Held]:

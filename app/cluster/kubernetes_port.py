@@ -55,6 +55,7 @@ from app.domain.observed import ObservedJob, ObservedPod
 LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
 FOLLOW_SECONDS = 3600.0
 LARGEST_PAGE = 8000
+PING_SECONDS = 5.0
 _FORBIDDEN, _NOT_FOUND, _INVALID = 403, 404, 422
 
 
@@ -208,6 +209,9 @@ class KubernetesPort(ClusterPort):
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._settings.namespace}}
         with suppress(ConflictError):
             await _repeat(self._transport.call, Request("POST", "/api/v1/namespaces", body=body))
+
+    async def ping(self) -> None:
+        await self._transport.call(Request("GET", "/version", limits=limits(PING_SECONDS), is_braked=False))
 
     async def check(self) -> tuple[str, ...]:
         await _repeat(self._transport.call, Request("GET", "/version"))

@@ -1,4 +1,4 @@
-"""The cluster in our words: ten verbs, the values they take and give, and the ways they fail.
+"""The cluster in our words: eleven verbs, the values they take and give, and the ways they fail.
 
 Reconcilers and the watch loops know this module and nothing of Kubernetes; `kubernetes_port` implements it. Every verb
 may be repeated, also by another process that took over: a Job is created under a name derived from its workload and
@@ -203,6 +203,10 @@ class ClusterPort(Protocol):
 
         `opened` is called when the server has accepted the watch: where nothing changes, the first event may take long.
         """
+        ...
+
+    async def ping(self) -> None:
+        """Ask for something small, once. UnavailableError when nobody answers within a few seconds."""
         ...
 
     async def check(self) -> tuple[str, ...]:

@@ -39,8 +39,14 @@ class WatchHealth:
     synced: bool = False
     last_event_at: float | None = None
     last_error: str = ""
-    failures: int = 0  # in a row, until something works again
+    failed_at: float | None = None
+    failures: int = 0  # in a row, until watching works again
     skipped: int = 0  # objects that could not be understood
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether nothing came since the last failure. A list may have come, before watching shows that it works."""
+        return self.failures > 0 and (self.failed_at or 0.0) >= (self.last_event_at or 0.0)
 
 
 def choose_pod(pods: Iterable[ObservedPod]) -> ObservedPod | None:
@@ -76,6 +82,10 @@ class Projection:
     def synced(self) -> bool:
         """Whether every kind was listed once. Before that, an absence here means nothing at all."""
         return all(health.synced for health in self.health.values())
+
+    def forget_health(self) -> None:
+        """Take what is seen for old: every kind must be listed again."""
+        self.health.update({kind: WatchHealth() for kind in Kind})
 
     @property
     def nodes(self) -> Mapping[str, ObservedNode]:

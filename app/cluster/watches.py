@@ -199,6 +199,7 @@ class WatchLoop:
         if not health.failures:
             log.warning("cluster.watch.failed", kind=self.kind, error=message)
         health.failures += 1
+        health.failed_at = self.clock()
         health.last_error = message
         return self.backoff.next(at_least)
 

@@ -17,7 +17,7 @@ from app.config import Settings
 from app.demo.cluster import SimulatedCluster, ensure_cluster, stop_cluster
 from app.demo.folder import locked, write_private
 from app.demo.seed import TOKEN_FILE, Credentials, ensure_people
-from app.main import closing_port, serve
+from app.main import closing_ports, serve
 from app.store.database import opened
 
 _SUBMIT = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { workload { id jobName status } } }"
@@ -57,8 +57,9 @@ def _settings(options: DemoOptions, cluster: SimulatedCluster) -> Settings:
 
 async def _create_namespace(settings: Settings) -> None:
     """What an operator does once on a real cluster."""
-    async with closing_port(settings) as port:
-        await port.create_namespace()
+    async with closing_ports(settings) as ports:
+        for port in ports.values():
+            await port.create_namespace()
 
 
 def _announce(

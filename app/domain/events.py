@@ -48,7 +48,8 @@ def _type(before: Workload, after: Workload) -> EventType:
         return EventType.WAITING if before.waits else EventType.RETRYING
     if after.status is Status.RUNNING and before.status is Status.PENDING:
         return EventType.STARTED
-    return _BY_PHASE.get(after.phase, EventType.PROGRESSED)
+    was_placed = before.attempt != after.attempt
+    return EventType.PLACED if was_placed else _BY_PHASE.get(after.phase, EventType.PROGRESSED)
 
 
-_BY_PHASE = {Phase.CREATING: EventType.PLACED, Phase.STOPPING: EventType.STOPPING}
+_BY_PHASE = {Phase.STOPPING: EventType.STOPPING}

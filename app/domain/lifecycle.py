@@ -15,6 +15,7 @@ from math import ceil
 from app.domain import wording
 from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
 from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedJob, ObservedPod
+from app.domain.server import ServerId
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -371,10 +372,11 @@ def _requeue(workload: Workload, attempt: Attempt, end: End, now: datetime, poli
         workload,
         queued_at=now,
         not_before=not_before,
-        avoid_servers=(*workload.avoid_servers, attempt.server),
+        avoid_servers=(*workload.avoid_servers, str(ServerId(attempt.server, attempt.cluster))),
         retries_used=workload.retries_used + (attempt.started_at is not None),
         started_at=None,
         server="",
+        cluster="",
         gpus=(),
     )
     return _move(waiting, Status.PENDING, Phase.QUEUED, Reason.BACKING_OFF, words)
@@ -410,10 +412,10 @@ def _end_waiting(workload: Workload, status: Status, reason: Reason, words: str,
     return _move(replace(workload, completed_at=now), status, TERMINAL_PHASES[status], reason, words)
 
 
-def place(workload: Workload, server: str, gpu_resource: str, now: datetime) -> Decision:
+def place(workload: Workload, server: str, gpu_resource: str, now: datetime, cluster: str = "") -> Decision:
     """Give a waiting workload its server: the next attempt, whose Job does not exist yet."""
-    attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now)
-    placed = replace(workload, attempt=attempt.number, server=server, not_before=None)
+    attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now, cluster=cluster)
+    placed = replace(workload, attempt=attempt.number, server=server, cluster=cluster, not_before=None)
     words = wording.placed(server, workload.spec.resources.gpu_count)
     return Decision(_move(placed, Status.PENDING, Phase.CREATING, Reason.PLACED, words), attempt)
 

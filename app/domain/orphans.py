@@ -107,7 +107,7 @@ def is_adoptable(find: Find, workload: Workload, attempt: Attempt | None, instal
     return is_later and not workload.status.is_terminal and find.installation in (installation, "")
 
 
-def adopt(workload: Workload, find: Find, now: datetime) -> Decision:
+def adopt(workload: Workload, find: Find, now: datetime, cluster: str = "") -> Decision:
     """Let a waiting workload go on with the attempt that the cluster has, wherever that was placed."""
     named, job, pod = find.attempt, find.job, find.pod
     assert named is not None  # noqa: S101 — `is_adoptable` was asked
@@ -122,6 +122,7 @@ def adopt(workload: Workload, find: Find, now: datetime) -> Decision:
         job_uid=job.uid if job else pod.job_uid if pod else "",
         pod_uid=pod.uid if pod else "",
         pod_name=pod.name if pod else "",
+        cluster=cluster,
     )
     check_transition(workload.phase, Phase.CREATING)
     adopted = replace(
@@ -132,6 +133,7 @@ def adopt(workload: Workload, find: Find, now: datetime) -> Decision:
         message=wording.adopted(find.name, server),
         attempt=attempt.number,
         server=server,
+        cluster=cluster,
         not_before=None,
     )
     return Decision(adopted, attempt)
@@ -149,6 +151,7 @@ def supersede(workload: Workload, attempt: Attempt, find: Find, now: datetime) -
         message=words,
         started_at=None,
         server="",
+        cluster="",
         gpus=(),
     )
     return Decision(waiting, replace(attempt, reason=Reason.JOB_DELETED, message=words, ended_at=now))

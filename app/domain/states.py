@@ -93,7 +93,7 @@ _PHASE_MEANINGS = {
     Phase.RESUMING: "released after a hold; waits for GPUs again",
     Phase.RUNNING: "the container is executing",
     Phase.STOPPING: "being stopped; the cluster has not confirmed it yet",
-    Phase.UNKNOWN: "its server does not answer",
+    Phase.UNKNOWN: "its server or its cluster does not answer",
     Phase.COMPLETED: "ended by itself",
     Phase.FAILED: "ended in error",
     Phase.CANCELLED: "cancelled, and nothing of it runs",
@@ -120,7 +120,7 @@ TRANSITIONS: dict[Phase, frozenset[Phase]] = {
     Phase.RESUMING: frozenset({Phase.CREATING, Phase.SUSPENDED, Phase.FAILED, Phase.CANCELLED}),
     Phase.RUNNING: frozenset({Phase.STOPPING, Phase.UNKNOWN, Phase.QUEUED}) | _ENDS,
     Phase.STOPPING: frozenset({Phase.QUEUED, Phase.SUSPENDED}) | _ENDS,
-    Phase.UNKNOWN: frozenset({Phase.INITIALIZING, Phase.RUNNING, Phase.STOPPING, Phase.QUEUED}) | _ENDS,
+    Phase.UNKNOWN: frozenset({Phase.CREATING, Phase.INITIALIZING, Phase.RUNNING, Phase.STOPPING, Phase.QUEUED}) | _ENDS,
     **{end: frozenset() for end in _ENDS},
 }
 
@@ -145,6 +145,7 @@ class Reason(StrEnum):
     EXECUTING = "executing"
     CANCEL_REQUESTED = "cancel_requested"
     SERVER_UNREACHABLE = "server_unreachable"
+    CLUSTER_UNREACHABLE = "cluster_unreachable"
     # ends
     EXITED = "exited"
     CANCELLED_BY_USER = "cancelled_by_user"
@@ -193,6 +194,7 @@ _REASON_MEANINGS = {
     Reason.EXECUTING: "its container is executing",
     Reason.CANCEL_REQUESTED: "a cancel was asked for; the cluster has not confirmed it yet",
     Reason.SERVER_UNREACHABLE: "its server does not answer",
+    Reason.CLUSTER_UNREACHABLE: "its cluster does not answer, or is no longer in the settings",
     Reason.EXITED: "its container ended by itself",
     Reason.CANCELLED_BY_USER: "it was cancelled",
     Reason.RUN_TIMEOUT: "it ran longer than `timeoutSeconds`",

@@ -148,6 +148,20 @@ def unreachable(server: str) -> str:
     return f"{server} does not answer; what the workload does there is unknown"
 
 
+def out_of_contact(cluster: str, since: datetime | None) -> str:
+    """`since`: the last contact, None where none is known."""
+    last = f" since {since:%Y-%m-%d %H:%M:%S} UTC" if since else ""
+    return f"the cluster {cluster} has not answered{last}; what the workload does there is unknown"
+
+
+def not_in_settings(cluster: str, settings: str) -> str:
+    return f"the settings name no cluster {cluster}, where it was placed; it is followed again once {settings} names it"
+
+
+def stopping_unheard(why: str) -> str:
+    return f"it is to be stopped, but {why}"
+
+
 def retrying(server: str, why: str, at: datetime) -> str:
     return f"tried on {server}: {clause(why)}; another server is tried after {at:%H:%M:%S} UTC"
 

@@ -64,7 +64,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class Workload:
-    """What was submitted, and what is true of it now. `version` grows with every guarded write."""
+    """What was submitted, and what is true of it now. `version` grows with every guarded write.
+
+    `server` is a name in `cluster`; `avoid_servers` names servers as ServerId writes them.
+    """
 
     id: UUID
     organization_id: UUID
@@ -91,6 +94,7 @@ class Workload:
     held_at: datetime | None = None
     deleted_at: datetime | None = None
     retry_of: UUID | None = None
+    cluster: str = ""
 
     @property
     def succeeded(self) -> bool | None:
@@ -159,6 +163,7 @@ class Attempt:
     ended_at: datetime | None = None
     log_taken_at: datetime | None = None
     cleaned_at: datetime | None = None
+    cluster: str = ""
 
     @property
     def job_name(self) -> str:

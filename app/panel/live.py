@@ -47,14 +47,16 @@ class LivePages:
             cursor = await reads.last_event_sequence(organization_id)
         listing = Listing.parse(request.query_params)
         token = manager.session.form_token
-        news = RowNews(manager.slug, organization_id, listing, cursor, token, self.desk.commands.clock)
+        clock, names_clusters = self.desk.commands.clock, self.desk.board.names_clusters
+        news = RowNews(manager.slug, organization_id, listing, cursor, token, clock, names_clusters)
         return streams.response(self._tell(manager, news))
 
     async def workload(self, request: Request) -> Response:
         manager = await guards.manage(self.desk, request, by_person=False)
         workload_id: UUID = request.path_params["id"]
         token = manager.session.form_token
-        news = WorkloadNews(manager.slug, manager.organization.id, workload_id, token, self.desk.commands.clock)
+        clock, names_clusters = self.desk.commands.clock, self.desk.board.names_clusters
+        news = WorkloadNews(manager.slug, manager.organization.id, workload_id, token, clock, names_clusters)
         return streams.response(self._tell(manager, news))
 
     async def _tell(self, manager: Manager, news: News) -> AsyncGenerator[str, None]:

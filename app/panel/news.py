@@ -37,6 +37,7 @@ class RowNews:
     cursor: int
     form_token: str
     clock: Clock
+    names_clusters: bool
     _known: dict[UUID, RowView] = field(default_factory=dict)
     _projects: dict[UUID, Project] = field(default_factory=dict)
 
@@ -81,7 +82,7 @@ class RowNews:
         return self.listing.before is None and (EventType.SUBMITTED in types or self.listing.is_filtered)
 
     def _row(self, workload: Workload) -> RowView:
-        return row_view(self.slug, workload, self._projects)
+        return row_view(self.slug, workload, self._projects, names_clusters=self.names_clusters)
 
     def _remember(self, rows: dict[UUID, RowView], workloads: Iterable[Workload]) -> None:
         """Of ended ones nothing changes without an event."""
@@ -106,10 +107,11 @@ class WorkloadNews:
     workload_id: UUID
     form_token: str
     clock: Clock
+    names_clusters: bool
     _shown: WorkloadView | None = None
 
     async def look(self) -> tuple[list[str], bool]:
-        view = await load_view(self.slug, self.organization_id, self.workload_id)
+        view = await load_view(self.slug, self.organization_id, self.workload_id, names_clusters=self.names_clusters)
         if view is None or view == self._shown:
             return [], False
         has_moved = self._shown is not None and self._shown.row.badge != view.row.badge
@@ -120,14 +122,17 @@ class WorkloadNews:
         return [streams.message(render(message), cursor), streams.event(streams.CHANGED)], False
 
 
-async def load_view(slug: str, organization_id: UUID, workload_id: UUID) -> WorkloadView | None:
+async def load_view(
+    slug: str, organization_id: UUID, workload_id: UUID, *, names_clusters: bool
+) -> WorkloadView | None:
     workload = await reads.find_workload(organization_id, workload_id)
     if workload is None:
         return None
     project_id = workload.spec.project_id
     projects = await people.projects_by_id([project_id]) if project_id else {}
     attempts, events = await reads.attempts_of([workload.id]), await reads.events_of([workload.id])
-    return workload_view(row_view(slug, workload, projects), workload, attempts, events)
+    row = row_view(slug, workload, projects, names_clusters=names_clusters)
+    return workload_view(row, workload, attempts, events, names_clusters=names_clusters)
 
 
 def _spoken(rows: list[RowView]) -> tuple[str, ...]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from app.panel import urls
 from app.placement import words
 from app.placement.snapshot import ServerCapacity
+from app.reconcile.board import Board
 from app.store.servers import ServerRecord
 
 
 @dataclass(frozen=True)
 class ServerView:
-    """`free` and what follows are None while the cluster does not show the server."""
+    """`free` and what follows are None while the cluster does not show the server. `cluster` is empty if
+    there is one only.
+    """
 
     name: str
     product: str
@@ -28,6 +31,7 @@ class ServerView:
     memory_free: str
     problem: str
     gone_at: datetime | None
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,9 @@ class ServersView:
     url: str
 
 
-def servers_view(slug: str, records: Sequence[ServerRecord], seen: Mapping[str, ServerCapacity]) -> ServersView:
-    views = tuple(_server_view(record, seen.get(record.name)) for record in records)
+def servers_view(slug: str, records: Sequence[ServerRecord], board: Board) -> ServersView:
+    seen = board.servers()
+    views = tuple(_server_view(record, seen.get(record.server_id), board) for record in records)
     usable = [view for view in views if view.total and not view.problem]
     return ServersView(
         servers=views,
@@ -55,7 +60,7 @@ def servers_view(slug: str, records: Sequence[ServerRecord], seen: Mapping[str, 
     )
 
 
-def _server_view(record: ServerRecord, seen: ServerCapacity | None) -> ServerView:
+def _server_view(record: ServerRecord, seen: ServerCapacity | None, board: Board) -> ServerView:
     return ServerView(
         name=record.name,
         product=record.product,
@@ -67,6 +72,7 @@ def _server_view(record: ServerRecord, seen: ServerCapacity | None) -> ServerVie
         free=seen.gpus_free_now if seen else None,
         cpu_free=words.cpu(seen.cpu_free) if seen else "",
         memory_free=words.memory(seen.memory_free) if seen else "",
-        problem=seen.unusable if seen else words.NOT_SHOWN,
+        problem=seen.unusable if seen else board.why_unseen(record.cluster),
         gone_at=record.gone_at,
+        cluster=record.cluster if board.names_clusters else "",
     )

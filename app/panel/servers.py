@@ -24,7 +24,7 @@ class ServerPages:
         asks_again = Htmx.of(request).wants_fragment
         manager = await guards.manage(self.desk, request, by_person=not asks_again)
         records = await servers.servers_of(manager.slug)
-        view, now = servers_view(manager.slug, records, self.desk.board.servers()), self.desk.commands.clock.now()
+        view, now = servers_view(manager.slug, records, self.desk.board), self.desk.commands.clock.now()
         if asks_again:
             return html(ServersFragment(now, view))
         frame = await frames.frame("Servers", manager.session, manager.slug, "servers")

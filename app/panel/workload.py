@@ -35,7 +35,7 @@ class WorkloadPages:
 
     async def show(self, request: Request) -> Response:
         manager = await guards.manage(self.desk, request)
-        workload, view = await _find(manager, request), await _view(manager, request)
+        workload, view = await _find(manager, request), await _view(self.desk, manager, request)
         context = WorkloadPage(
             frame=await frames.frame(workload.spec.name, manager.session, manager.slug, "workload"),
             now=self.desk.commands.clock.now(),
@@ -66,7 +66,7 @@ class WorkloadPages:
         return RedirectResponse(location, HTTPStatus.SEE_OTHER)
 
     async def _fragment(self, manager: Manager, request: Request, notice: str, *, is_list: bool) -> Context:
-        view = await _view(manager, request)
+        view = await _view(self.desk, manager, request)
         now, token = self.desk.commands.clock.now(), manager.session.form_token
         if is_list:
             return RowFragment(now, view.row, token, notice)
@@ -82,9 +82,10 @@ async def _find(manager: Manager, request: Request) -> Workload:
     return workload
 
 
-async def _view(manager: Manager, request: Request) -> WorkloadView:
+async def _view(desk: Desk, manager: Manager, request: Request) -> WorkloadView:
     workload_id: UUID = request.path_params["id"]
-    view = await load_view(manager.slug, manager.organization.id, workload_id)
+    names_clusters = desk.board.names_clusters
+    view = await load_view(manager.slug, manager.organization.id, workload_id, names_clusters=names_clusters)
     if view is None:
         raise unknown_workload(workload_id)
     return view

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
+from app.domain.server import ServerId
 from app.domain.states import Phase, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, Workload
@@ -128,7 +129,8 @@ def phase_words(phase: Phase) -> str:
     return _PHASE_WORDS.get(phase, phase.value)
 
 
-def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project]) -> RowView:
+def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project], *, names_clusters: bool) -> RowView:
+    """`names_clusters`: there are several, so that a server's name alone doesn't say which it is."""
     project = projects.get(workload.spec.project_id) if workload.spec.project_id else None
     is_cancelling = workload.cancel_requested_at is not None and not workload.status.is_terminal
     return RowView(
@@ -140,7 +142,7 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project]) ->
         badge=badge(workload),
         message=workload.message,
         project=project.name if project else "",
-        server=workload.server,
+        server=_server_words(workload, names_clusters=names_clusters),
         gpus=workload.gpus,
         created_at=workload.created_at,
         started_at=workload.started_at,
@@ -153,7 +155,7 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project]) ->
 
 
 def workload_view(
-    row: RowView, workload: Workload, attempts: Sequence[Attempt], events: Sequence[Event]
+    row: RowView, workload: Workload, attempts: Sequence[Attempt], events: Sequence[Event], *, names_clusters: bool
 ) -> WorkloadView:
     is_over = workload.status.is_terminal
     return WorkloadView(
@@ -167,7 +169,7 @@ def workload_view(
         clocks=clocks(workload, attempts[-1] if attempts else None),
         settings=_settings(workload),
         env_vars=workload.spec.env_vars,
-        attempts=tuple(_attempt_view(attempt) for attempt in attempts),
+        attempts=tuple(_attempt_view(attempt, names_clusters=names_clusters) for attempt in attempts),
         events=tuple(_event_view(event) for event in events),
     )
 
@@ -213,11 +215,15 @@ def _mount_words(mount: Mount) -> str:
     return f"{mount.name} at {mount.path}{' (read-only)' if mount.read_only else ''}"
 
 
-def _attempt_view(attempt: Attempt) -> AttemptView:
+def _server_words(noun: Workload | Attempt, *, names_clusters: bool) -> str:
+    return str(ServerId(noun.server, noun.cluster if names_clusters else ""))
+
+
+def _attempt_view(attempt: Attempt, *, names_clusters: bool) -> AttemptView:
     return AttemptView(
         number=attempt.number,
         job_name=attempt.job_name,
-        server=attempt.server,
+        server=_server_words(attempt, names_clusters=names_clusters),
         placed_at=attempt.placed_at,
         started_at=attempt.started_at,
         ended_at=attempt.ended_at,

@@ -98,7 +98,10 @@ class WorkloadsPages:
             form=form,
             form_token=manager.session.form_token,
             choices=listing.choices(manager.slug),
-            rows=tuple(row_view(manager.slug, workload, projects) for workload in workloads),
+            rows=tuple(
+                row_view(manager.slug, workload, projects, names_clusters=self.desk.board.names_clusters)
+                for workload in workloads
+            ),
             older_url=listing.url(manager.slug, older) if older else "",
             newest_url=listing.url(manager.slug) if listing.before else "",
             live_url=listing.live_url(manager.slug, cursor),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from app.domain.states import Reason
-from app.domain.wording import gpus
+from app.domain.wording import gpus, plural
 from app.placement import words
 from app.placement.pool import Block, Pool, is_large_enough
 from app.placement.shape import Shape
@@ -31,24 +31,32 @@ class Explanation(NamedTuple):
 def explain(shape: Shape, pool: Pool) -> Explanation:
     """Word why `shape` fits on none of the pool's servers, as they are by now."""
     if pool.largest is None or gpus_on_one_server(pool.largest) < shape.gpu_count:
-        return Explanation(Reason.NEVER_FITS, too_many_gpus(shape.gpu_count, [pool.largest] if pool.largest else ()))
+        return Explanation(Reason.NEVER_FITS, too_many_gpus(shape.gpu_count, pool.largest, pool.name))
     if not pool.has_large_enough(shape):
         return Explanation(Reason.NEVER_FITS, _too_much_cpu_or_memory(shape, pool))
     if not pool.has_usable(shape._replace(cuda=None)):
         return Explanation(Reason.NO_USABLE_SERVER, _no_usable_server(shape, pool))
     if not pool.has_usable(shape):
-        return Explanation(Reason.DRIVER_TOO_OLD, _driver_too_old(shape, pool))
-    block = pool.roomiest_block(shape)
+        return Explanation(Reason.DRIVER_TOO_OLD, _driver_too_old(shape, pool) + _unheard(shape, pool))
+    block, aside = pool.roomiest_block(shape), _aside(shape, pool) + _unheard(shape, pool)
     if block is None:
-        return Explanation(Reason.WAITING_FOR_GPUS, _waiting_for_gpus(shape, pool) + _aside(shape, pool))
-    return Explanation(Reason.WAITING_FOR_CPU_OR_MEMORY, _shortage(shape, block) + _aside(shape, pool))
+        return Explanation(Reason.WAITING_FOR_GPUS, _waiting_for_gpus(shape, pool) + aside)
+    return Explanation(Reason.WAITING_FOR_CPU_OR_MEMORY, _shortage(shape, block, pool.name(block.server)) + aside)
 
 
 def _aside(shape: Shape, pool: Pool) -> str:
     """Names the servers that would do but are stepped over, lest they look free for the taking."""
     known = [pool.servers[name] for name in sorted(pool.avoided(shape)) if name in pool.servers]
-    names = [server.name for server in known if not server.unusable and is_large_enough(server, shape)]
+    names = [pool.name(server.id) for server in known if not server.unusable and is_large_enough(server, shape)]
     return f"; {words.listed(names)} {_are(len(names))} {_AVOIDED}" if names else ""
+
+
+def _unheard(shape: Shape, pool: Pool) -> str:
+    """Counts the servers that might do, were their cluster to answer."""
+    large = pool.large_enough(shape) if pool.has_out_of_contact else ()
+    causes = Counter(server.unusable for server in large if server.is_out_of_contact)
+    told = (f"; {plural(causes[it], 'more server')} large enough {_are(causes[it])} {it}" for it in sorted(causes))
+    return "".join(told)
 
 
 # too large
@@ -60,19 +68,19 @@ def _too_much_cpu_or_memory(shape: Shape, pool: Pool) -> str:
     most_cpu = _most(enough_gpus, lambda server: server.cpu_total)
     if most_cpu.cpu_total < shape.cpu_millis:
         needed, has = f"{words.cpu(shape.cpu_millis)} cpu", words.cpu(most_cpu.cpu_total)
-        return f"{wanted} and {needed} on one server; the most cpu beside so many GPUs is {has}, on {most_cpu.name}"
+        where = pool.name(most_cpu.id)
+        return f"{wanted} and {needed} on one server; the most cpu beside so many GPUs is {has}, on {where}"
     needed = f"{words.memory(shape.memory_bytes, round_up=True)} memory"
     most_memory = _most(enough_gpus, lambda server: server.memory_total)
     if most_memory.memory_total < shape.memory_bytes:
         has = words.memory(most_memory.memory_total)
-        return (
-            f"{wanted} and {needed} on one server; the most memory beside so many GPUs is {has}, on {most_memory.name}"
-        )
+        where = pool.name(most_memory.id)
+        return f"{wanted} and {needed} on one server; the most memory beside so many GPUs is {has}, on {where}"
     return f"{wanted}, {words.cpu(shape.cpu_millis)} cpu and {needed} on one server; no server has all of it"
 
 
 def _most(servers: Sequence[ServerCapacity], amount: Callable[[ServerCapacity], int]) -> ServerCapacity:
-    return min(servers, key=lambda server: (-amount(server), server.name))
+    return min(servers, key=lambda server: (-amount(server), server.id))
 
 
 # no usable server
@@ -84,7 +92,7 @@ def _no_usable_server(shape: Shape, pool: Pool) -> str:
     causes = Counter([server.unusable or _AVOIDED for server in large])
     if len(large) == 1:
         cause, _ = causes.popitem()
-        return f"{wanted}; the only server large enough, {large[0].name}, {_verb(cause, 1)} {cause}"
+        return f"{wanted}; the only server large enough, {pool.name(large[0].id)}, {_verb(cause, 1)} {cause}"
     if len(causes) == 1:
         cause, count = causes.popitem()
         return f"{wanted}; all {count} servers large enough {_verb(cause, count)} {cause}"
@@ -112,11 +120,12 @@ def _verb(cause: str, count: int) -> str:
 def _driver_too_old(shape: Shape, pool: Pool) -> str:
     minimum = words.version(shape.cuda.minimum_driver or ()) if shape.cuda else ""
     newest, server = pool.newest_driver(shape)
+    on = f", on {pool.name(server)}" if server else ""
     # Said only where a reader would otherwise point at the newer driver of a server that is closed.
     which = "usable server" if pool.newest_driver_on_record(shape)[0] > newest else "server"
     return (
         f"needs driver {minimum} or newer for CUDA {shape.cuda}; "
-        f"the newest on a {which} large enough is {words.version(newest)}, on {server}"
+        f"the newest on a {which} large enough is {words.version(newest)}{on}"
     )
 
 
@@ -127,7 +136,11 @@ def _waiting_for_gpus(shape: Shape, pool: Pool) -> str:
     block = pool.largest_block(shape)
     # Said only where a reader would otherwise point at a server that is too small, closed or has an old driver.
     which = " on a server that qualifies" if pool.most_free() > (block.gpus_free if block else 0) else ""
-    free = f"the largest free block{which} is {block.gpus_free}, on {block.server}" if block else f"none is free{which}"
+    free = (
+        f"the largest free block{which} is {block.gpus_free}, on {pool.name(block.server)}"
+        if block
+        else f"none is free{which}"
+    )
     return f"{words.needs(shape.gpu_count)}; {free}{_repair(shape, pool, block)}"
 
 
@@ -140,7 +153,7 @@ def _repair(shape: Shape, pool: Pool, largest: Block | None) -> str:
         return f", where {largest.unhealthy} more {_are(largest.unhealthy)} unhealthy"
     block = min(helped, key=lambda it: (it.unhealthy, it.server))
     free = f"{block.gpus_free} {_are(block.gpus_free)} free and " if block.gpus_free > 0 else ""
-    return f"; on {block.server} {free}{block.unhealthy} {_are(block.unhealthy)} unhealthy"
+    return f"; on {pool.name(block.server)} {free}{block.unhealthy} {_are(block.unhealthy)} unhealthy"
 
 
 def _are(count: int) -> str:
@@ -150,10 +163,10 @@ def _are(count: int) -> str:
 # CPU and memory
 
 
-def _shortage(shape: Shape, block: Block) -> str:
+def _shortage(shape: Shape, block: Block, server: str) -> str:
     cpu, cpu_needed = words.cpu(block.cpu_free), words.cpu(shape.cpu_millis)
     memory, memory_needed = words.memory(block.memory_free), words.memory(shape.memory_bytes, round_up=True)
-    free = f"{gpus(block.gpus_free)} {_are(block.gpus_free)} free on {block.server}, but it has"
+    free = f"{gpus(block.gpus_free)} {_are(block.gpus_free)} free on {server}, but it has"
     if block.memory_free >= shape.memory_bytes:
         return f"{free} {cpu} cpu free and {cpu_needed} are needed"
     if block.cpu_free >= shape.cpu_millis:

@@ -14,6 +14,7 @@ from typing import Literal
 from uuid import UUID
 
 from app.domain.cuda import CudaVersion
+from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.placement.explain import explain
 from app.placement.pool import Pool
@@ -32,7 +33,7 @@ class Request:
     memory_bytes: int
     queued_at: datetime
     cuda: CudaVersion | None = None
-    avoid: frozenset[str] = frozenset()
+    avoid: frozenset[ServerId] = frozenset()
     priority: int = 0
 
     @property
@@ -42,8 +43,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    """`cluster` is empty where the snapshot names none."""
+
     server: str
     gpu_resource: str
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +101,14 @@ def _decide(queue: Iterable[Request], pools: Mapping[str, Pool]) -> Iterator[tup
         shape = request.shape
         found = None if shape in failed else pools.get(shape.organization, _NO_SERVERS).place(shape)
         if found:
-            yield request.workload_id, Place(*found)
+            yield request.workload_id, _placed(*found)
         else:
             failed.add(shape)  # capacity only shrinks within a plan, so this shape needs no second try
             yield request.workload_id, shape
+
+
+def _placed(server: ServerId, gpu_resource: str) -> Place:
+    return Place(server.name, gpu_resource, server.cluster)
 
 
 def _words(shapes: Iterable[Shape], pools: Mapping[str, Pool]) -> dict[Shape, Waits | Never]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.domain.cuda import Version, driver_runs
+from app.domain.server import ServerId
 from app.placement.shape import Shape
 from app.placement.shelf import Key, Shelf, best, running, shelve
 from app.placement.size import gpus_on_one_server, is_whole_gpu, largest_server
@@ -20,7 +21,7 @@ from app.placement.snapshot import ServerCapacity
 class Block:
     """What one server has by now of one GPU resource name; an over-committed server has less than nothing free."""
 
-    server: str
+    server: ServerId
     gpus_free: int
     cpu_free: int
     memory_free: int
@@ -30,20 +31,26 @@ class Block:
 class Pool:
     def __init__(self, servers: Sequence[ServerCapacity]) -> None:
         usable = [server for server in servers if not server.unusable]
-        self.servers = {server.name: server for server in servers}
+        self.servers = {server.id: server for server in servers}
+        self._names_clusters = len({server.cluster for server in servers}) > 1
         self.largest = largest_server(servers)
         self._totals = shelve(servers, _total_key)
         self._usable_totals = shelve(usable, _total_key)
         self._offers = shelve(usable, _offer_key)
         self._free = shelve(usable, _free_key)
-        self._held: dict[str, list[tuple[Shelf, Key]]] = {}
+        self._held: dict[ServerId, list[tuple[Shelf, Key]]] = {}
         for shelf in self._free:
             for key in shelf.keys:
                 self._held.setdefault(key[3], []).append((shelf, key))
-        self._unhealthy = [server.name for server in usable if server.gpus_total != server.gpus_allocatable]
+        self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
+        self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
         self._most_unusable = max((_most_free(server) for server in servers if server.unusable), default=0)
 
-    def place(self, shape: Shape) -> tuple[str, str] | None:
+    def name(self, server: ServerId) -> str:
+        """As people are told it: with its cluster only where the pool has servers of several."""
+        return str(server) if self._names_clusters else server.name
+
+    def place(self, shape: Shape) -> tuple[ServerId, str] | None:
         """Take what the shape asks for and say from where: (server, GPU resource name). None where nothing fits."""
         found = best(self._free, shape, self.avoided(shape))
         if found is None:
@@ -52,7 +59,7 @@ class Pool:
         self._take(server, resource, shape)
         return server, resource
 
-    def _take(self, server: str, resource: str, shape: Shape) -> None:
+    def _take(self, server: ServerId, resource: str, shape: Shape) -> None:
         held = self._held[server]
         for at, (shelf, old) in enumerate(held):
             gpus = shape.gpu_count if shelf.resource == resource else 0
@@ -60,7 +67,7 @@ class Pool:
             shelf.move(old, new)
             held[at] = (shelf, new)
 
-    def avoided(self, shape: Shape) -> frozenset[str]:
+    def avoided(self, shape: Shape) -> frozenset[ServerId]:
         """The servers to step over: none where no other could take the shape as it is now, were it idle.
 
         A failed try somewhere is better than to wait beside an idle server for one that is closed or has bad GPUs.
@@ -79,11 +86,11 @@ class Pool:
         """Every server that is, in no order, whatever its state and its driver."""
         return map(self.servers.__getitem__, {name for shelf in self._totals for name in shelf.every(shape)})
 
-    def newest_driver(self, shape: Shape) -> tuple[Version, str]:
+    def newest_driver(self, shape: Shape) -> tuple[Version, ServerId | None]:
         """The newest known driver on a large enough and usable server, and such a server."""
         return _newest(self._usable_totals, shape, self.avoided(shape))
 
-    def newest_driver_on_record(self, shape: Shape) -> tuple[Version, str]:
+    def newest_driver_on_record(self, shape: Shape) -> tuple[Version, ServerId | None]:
         """The same, also where it may not be used."""
         return _newest(self._totals, shape, ())
 
@@ -104,23 +111,23 @@ class Pool:
     def unhealthy_blocks(self, shape: Shape) -> Iterator[Block]:
         """Those of servers with unhealthy GPUs that would do for the shape if they were idle and whole."""
         qualifies = self._qualifier(shape)
-        for name in self._unhealthy:
-            if driver_runs(self.servers[name].driver, shape.cuda) and qualifies(name):
-                yield from (self._block(key, shelf.resource) for shelf, key in self._held[name])
+        for server in self._unhealthy:
+            if driver_runs(self.servers[server].driver, shape.cuda) and qualifies(server):
+                yield from (self._block(key, shelf.resource) for shelf, key in self._held[server])
 
     def most_free(self) -> int:
         """The most GPUs free on any server, even on one that may not be used."""
         return max(self._most_unusable, *(shelf.keys[-1][0] for shelf in self._free), 0)
 
-    def _qualifier(self, shape: Shape) -> Callable[[str], bool]:
+    def _qualifier(self, shape: Shape) -> Callable[[ServerId], bool]:
         avoided = self.avoided(shape)
-        return lambda name: name not in avoided and is_large_enough(self.servers[name], shape)
+        return lambda server: server not in avoided and is_large_enough(self.servers[server], shape)
 
     def _block(self, key: Key, resource: str) -> Block:
-        gpus, cpu, memory, name = key
-        server = self.servers[name]
+        gpus, cpu, memory, id_ = key
+        server = self.servers[id_]
         unhealthy = server.gpus_total[resource] - server.gpus_allocatable.get(resource, 0)
-        return Block(name, gpus, cpu, memory, unhealthy)
+        return Block(id_, gpus, cpu, memory, unhealthy)
 
 
 def is_large_enough(server: ServerCapacity, shape: Shape) -> bool:
@@ -131,9 +138,9 @@ def is_large_enough(server: ServerCapacity, shape: Shape) -> bool:
     )
 
 
-def _newest(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[str]) -> tuple[Version, str]:
+def _newest(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[ServerId]) -> tuple[Version, ServerId | None]:
     found = ((shelf.driver or (), shelf.first(shape, excluded)) for shelf in shelves)
-    return max(((driver, key[3]) for driver, key in found if key), default=((), ""))
+    return max(((driver, key[3]) for driver, key in found if key), default=((), None))
 
 
 def _most_free(server: ServerCapacity) -> int:
@@ -141,12 +148,12 @@ def _most_free(server: ServerCapacity) -> int:
 
 
 def _free_key(server: ServerCapacity, resource: str) -> Key:
-    return server.gpus_free.get(resource, 0), server.cpu_free, server.memory_free, server.name
+    return server.gpus_free.get(resource, 0), server.cpu_free, server.memory_free, server.id
 
 
 def _offer_key(server: ServerCapacity, resource: str) -> Key:
-    return server.gpus_allocatable.get(resource, 0), server.cpu_total, server.memory_total, server.name
+    return server.gpus_allocatable.get(resource, 0), server.cpu_total, server.memory_total, server.id
 
 
 def _total_key(server: ServerCapacity, resource: str) -> Key:
-    return server.gpus_total[resource], server.cpu_total, server.memory_total, server.name
+    return server.gpus_total[resource], server.cpu_total, server.memory_total, server.id

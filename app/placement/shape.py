@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.domain.cuda import CudaVersion
+from app.domain.server import ServerId
 
 
 class Shape(NamedTuple):
@@ -15,4 +16,4 @@ class Shape(NamedTuple):
     cpu_millis: int
     memory_bytes: int
     cuda: CudaVersion | None = None
-    avoid: frozenset[str] = frozenset()
+    avoid: frozenset[ServerId] = frozenset()

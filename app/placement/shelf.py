@@ -13,11 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from app.domain.cuda import CudaVersion, Version, driver_runs
+from app.domain.server import ServerId
 from app.placement.shape import Shape
 from app.placement.size import is_whole_gpu
 from app.placement.snapshot import ServerCapacity
 
-Key = tuple[int, int, int, str]
+Key = tuple[int, int, int, ServerId]
+_FIRST = ServerId("")
 
 
 @dataclass(slots=True)
@@ -28,27 +30,27 @@ class Shelf:
     driver: Version | None
     keys: list[Key] = field(default_factory=list)
 
-    def first(self, shape: Shape, excluded: Collection[str]) -> Key | None:
+    def first(self, shape: Shape, excluded: Collection[ServerId]) -> Key | None:
         """The least key with enough of everything."""
         keys, cpu, memory = self.keys, shape.cpu_millis, shape.memory_bytes
-        at = bisect_left(keys, (shape.gpu_count, cpu, memory, ""))
+        at = bisect_left(keys, (shape.gpu_count, cpu, memory, _FIRST))
         while at < len(keys):
             key = keys[at]
             if key[1] < cpu:  # the next count of GPUs begins with the servers that have least CPU
-                at = bisect_left(keys, (key[0], cpu, memory, ""), at + 1)
+                at = bisect_left(keys, (key[0], cpu, memory, _FIRST), at + 1)
             elif key[2] < memory or key[3] in excluded:
                 at += 1
             else:
                 return key
         return None
 
-    def every(self, shape: Shape) -> Iterator[str]:
+    def every(self, shape: Shape) -> Iterator[ServerId]:
         """The servers of all keys with enough of everything."""
         cpu, memory = shape.cpu_millis, shape.memory_bytes
-        keys = self.keys[bisect_left(self.keys, (shape.gpu_count, cpu, memory, "")) :]
+        keys = self.keys[bisect_left(self.keys, (shape.gpu_count, cpu, memory, _FIRST)) :]
         return (key[3] for key in keys if key[1] >= cpu and key[2] >= memory)
 
-    def tops(self, least: int, qualifies: Callable[[str], bool]) -> Iterator[Key]:
+    def tops(self, least: int, qualifies: Callable[[ServerId], bool]) -> Iterator[Key]:
         """For each count of GPUs, from the most down to `least`, the qualified server with most CPU."""
         keys, at = self.keys, len(self.keys)
         while at and keys[at - 1][0] >= least:
@@ -80,7 +82,7 @@ def running(shelves: Iterable[Shelf], cuda: CudaVersion | None) -> list[Shelf]:
     return [shelf for shelf in shelves if driver_runs(shelf.driver, cuda)]
 
 
-def best(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[str] = ()) -> tuple[Key, str] | None:
+def best(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[ServerId] = ()) -> tuple[Key, str] | None:
     """The least key that fits, with its GPU resource name."""
     found = ((shelf.first(shape, excluded), shelf.resource) for shelf in running(shelves, shape.cuda))
     return min(((key, resource) for key, resource in found if key), default=None)

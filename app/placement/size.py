@@ -6,17 +6,18 @@ count: a request for one is never met by a MIG slice or a share, whose resource 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
+from app.domain.server import ServerId
 from app.placement.words import needs
 
 
 class Sized(Protocol):
-    """Anything with a name and its GPUs per resource name, unhealthy ones counted."""
+    """Anything with an identity and its GPUs per resource name, unhealthy ones counted."""
 
     @property
-    def name(self) -> str: ...
+    def id(self) -> ServerId: ...
 
     @property
     def gpus_total(self) -> Mapping[str, int]: ...
@@ -40,7 +41,7 @@ def _whole_gpus(server: Sized) -> list[int]:
 
 def largest_server(servers: Iterable[SizedT]) -> SizedT | None:
     """The server with the most GPUs, the first by name among equals; None where no server has any."""
-    found = min(servers, key=lambda server: (-gpus_on_one_server(server), server.name), default=None)
+    found = min(servers, key=lambda server: (-gpus_on_one_server(server), server.id), default=None)
     return found if found and gpus_on_one_server(found) else None
 
 
@@ -49,11 +50,10 @@ def fits_by_size(gpu_count: int, servers: Iterable[Sized]) -> bool:
     return any(gpus_on_one_server(server) >= gpu_count for server in servers)
 
 
-def too_many_gpus(gpu_count: int, servers: Iterable[Sized]) -> str:
-    """The sentence for a GPU count that `fits_by_size` denies."""
-    largest = largest_server(servers)
+def too_many_gpus(gpu_count: int, largest: Sized | None, name: Callable[[ServerId], str]) -> str:
+    """The sentence for a GPU count that `fits_by_size` denies; `name` says how people call a server."""
     if largest is None:
         return f"{needs(gpu_count)}; the pool has no server with GPUs"
     count = gpus_on_one_server(largest)
     of_one_kind = " of one kind" if sum(_whole_gpus(largest)) > count else ""
-    return f"{needs(gpu_count)}; the largest server, {largest.name}, has {count}{of_one_kind}"
+    return f"{needs(gpu_count)}; the largest server, {name(largest.id)}, has {count}{of_one_kind}"

@@ -6,13 +6,16 @@ under their own resource names, but nothing is planned on them yet. The age of a
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Self
 
 from app.domain.cuda import Version, parse_driver
 from app.domain.observed import ObservedNode, ObservedPod, Taint
+from app.domain.server import ServerId
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
 _NOTHING_CLOSED: Mapping[str, str] = MappingProxyType({})
@@ -37,6 +40,7 @@ class ServerCapacity:
     GPU counts are per resource name: `gpus_total` is the node's capacity with unhealthy devices in it,
     `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is.
     `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
+    Where its cluster is out of contact, what is told is what was on record.
     """
 
     name: str
@@ -52,6 +56,12 @@ class ServerCapacity:
     product: str = ""
     gpu_memory_mib: int | None = None
     unusable: str = ""
+    cluster: str = ""
+    is_out_of_contact: bool = False
+
+    @property
+    def id(self) -> ServerId:
+        return ServerId(self.name, self.cluster)
 
     @property
     def gpus_healthy(self) -> int:
@@ -69,6 +79,10 @@ class Snapshot:
 
     servers: tuple[ServerCapacity, ...] = ()
 
+    @classmethod
+    def of(cls, servers: Iterable[ServerCapacity]) -> Self:
+        return cls(tuple(sorted(servers, key=lambda server: server.id)))
+
     def pools(self) -> dict[str, list[ServerCapacity]]:
         """The servers of each organization that has any."""
         found: defaultdict[str, list[ServerCapacity]] = defaultdict(list)
@@ -83,10 +97,11 @@ def take_snapshot(
     unseen: Iterable[Claim],
     pool_of: Callable[[ObservedNode], str],
     *,
+    cluster: str = "",
     tolerated: Collection[Toleration] = DEFAULT_TOLERATIONS,
     closed: Mapping[str, str] = _NOTHING_CLOSED,
 ) -> Snapshot:
-    """Add up what is free. `unseen` holds the claims of attempts whose pod is not among `bound_pods`.
+    """Add up what is free in one cluster. `unseen` holds the claims of attempts whose pod is not among `bound_pods`.
 
     `closed` maps the servers that are closed by a flag of ours to the words for it, which read after "is".
     """
@@ -95,7 +110,30 @@ def take_snapshot(
         _capacity(node, pool_of(node), taken[node.name], closed.get(node.name, "") or _unusable(node, tolerated))
         for node in nodes
     )
-    return Snapshot(tuple(sorted(servers, key=lambda server: server.name)))
+    return Snapshot.of(replace(server, cluster=cluster) for server in servers)
+
+
+def out_of_contact(
+    server: ServerId, organization: str, gpus: int, cpu_millis: int | None, memory_bytes: int | None, why: str
+) -> ServerCapacity:
+    """A server on record whose cluster does not answer: it counts by its size and takes nothing.
+
+    `gpus` is the most of one resource name. What is not on record, None, is taken to be enough. `why` reads after "is".
+    """
+    return ServerCapacity(
+        name=server.name,
+        organization=organization,
+        cpu_free=0,
+        cpu_total=sys.maxsize if cpu_millis is None else cpu_millis,
+        memory_free=0,
+        memory_total=sys.maxsize if memory_bytes is None else memory_bytes,
+        gpus_free={},
+        gpus_allocatable={},
+        gpus_total={"": gpus},  # under which name is not on record
+        unusable=why,
+        cluster=server.cluster,
+        is_out_of_contact=True,
+    )
 
 
 @dataclass(slots=True)

@@ -10,6 +10,15 @@ _UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 NOT_SHOWN = "the cluster does not show it"  # a server on record
 
 
+def no_answer(cluster: str) -> str:
+    """Where a server is that can't be used, to be read after "is"; `cluster` is empty where there is only one."""
+    return f"in cluster {cluster}, which does not answer" if cluster else "in a cluster that does not answer"
+
+
+def not_in_settings(cluster: str) -> str:
+    return f"in cluster {cluster}, which the settings do not name"
+
+
 def needs(gpu_count: int) -> str:
     """The start of a sentence about a request; one GPU is on one server anyway."""
     return f"needs {gpus(gpu_count)}" + (" on one server" if gpu_count > 1 else "")

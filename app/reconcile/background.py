@@ -15,13 +15,16 @@ from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 from app.domain.workload import Attempt, Workload
 from app.reconcile.board import Board
 from app.reconcile.claims import Claims
-from app.reconcile.cluster_loops import ONLY, Cluster, ClusterLoops, Shared
+from app.reconcile.cluster_loops import ONLY, ClusterLoops, Pace, Shared
+from app.reconcile.clusters import Cluster
 from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.recent import Known, Recent
 from app.reconcile.schedule import Scheduler
+from app.reconcile.unnamed import UnnamedClusters
 from app.reconcile.wishes import Wishes
-from app.store import logs, reads
+from app.reconcile.writing import DecisionWriter
+from app.store import clusters, logs, reads
 
 _PURGED_AT_ONCE = 200
 _PURGE_SECONDS = 3600
@@ -36,10 +39,10 @@ class Background:
     bus: Bus
     clock: Clock
     policy: Policy
-    resync_seconds: int = 60
-    workers: int = 16
+    pace: Pace = field(default_factory=Pace)
     tolerations: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
     installation: str = ""
+    setting: str = "the settings"  # what names the clusters, for people
     board: Board = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
@@ -49,29 +52,24 @@ class Background:
     leadership: Leadership = field(init=False)
     has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
     _has_looked: bool = field(init=False, default=False)
+    _looked_at: set[str] = field(init=False, default_factory=set)  # the clusters
 
     def __post_init__(self) -> None:
-        projection = self.clusters[0].projection
-        self._claims = Claims(projection)
-        self.board = Board(projection, self._claims, self.tolerations)
+        self._claims = Claims({it.name: it.projection for it in self.clusters})
+        self.board = Board(self.clusters, self._claims, self.tolerations)
         self._recent = Recent()
         self.leadership = Leadership(self._work)
         self._wishes = Wishes(self.bus, self.clock)
         self.wishes = KeyedLoop("wishes", self.clock, lambda _: self._wishes.look())
+        writer = DecisionWriter(self.bus, self._claims, self._recent)
+        self._unnamed = UnnamedClusters(self.setting, self.clock, self._recent, writer)
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         self.purge = KeyedLoop("purge", self.clock, self._purge_logs)
         shared = Shared(
-            self.bus,
-            self.clock,
-            self.policy,
-            self._claims,
-            self._recent,
-            self._look_again,
-            self.installation,
-            self.resync_seconds,
+            self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
-        self.per_cluster = {it.name: ClusterLoops(it, shared, self.workers) for it in self.clusters}
-        self._scheduler = Scheduler(projection, self.board, self._claims, self.bus, self.clock, self._on_placed)
+        self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
+        self._scheduler = Scheduler(self.board, self._claims, self.bus, self.clock, self._on_placed)
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(
             Listeners(
@@ -118,6 +116,7 @@ class Background:
         self._claims.clear()
         self._wishes.forget()
         self._has_looked = False
+        self._looked_at.clear()
         for of_cluster in self.per_cluster.values():
             of_cluster.begin_anew()
         for loop in self.loops:
@@ -139,39 +138,44 @@ class Background:
             loops.wake_nodes()
 
     def _on_written(self, workload_id: UUID) -> None:
-        """Somebody else wrote the workload, or may have: read it again."""
+        """Somebody else wrote the workload, or may have: read it again. Each loop takes what is in its cluster."""
         self._recent.forget(workload_id)
-        self._reconcile(workload_id)
+        for loops in self.per_cluster.values():
+            loops.jobs.queue.add(workload_id)
 
     def _on_placed(self, workload: Workload, attempt: Attempt) -> None:
         if attempt.number == 1:
             self._recent.remember(Known(workload, (attempt,)))
         else:
             self._recent.forget(workload.id)  # what is remembered is from before this attempt
-        self._reconcile(workload.id)
-
-    def _reconcile(self, workload_id: UUID) -> None:
-        for loops in self.per_cluster.values():
-            loops.jobs.queue.add(workload_id)
+        self.per_cluster[attempt.cluster].jobs.queue.add(workload.id)
 
     async def _look_at_everything(self, _: str) -> datetime | None:
         """What was missed is found here: by a lost signal, by another process, by a restart.
 
-        The first look takes in the Jobs that are merely kept for a while, and so sets the time of their removal.
+        The first look takes in the Jobs that are merely kept for a while, and so sets the time of their removal. A
+        cluster of which nothing is known yet is left out, and asks for another look as soon as that has changed.
         """
-        if not all(cluster.projection.synced for cluster in self.clusters):
-            return self.clock.now() + timedelta(seconds=0.1)
         if not self._has_looked:
             await self._wishes.begin()
+            await clusters.retire_servers(self.per_cluster, self.clock.now())
+        settled = {it.name for it in self.clusters if it.is_settled}
         await self._claims.load()
         now = self.clock.now()
-        kept_since = now - timedelta(seconds=self.policy.job_retention_seconds) if self._has_looked else None
-        for workload_id in await reads.workloads_to_reconcile(kept_since):
-            self.bus.wake_workload(workload_id)
+        kept_since = now - timedelta(seconds=self.policy.job_retention_seconds)
+        for cluster, workload_id in await reads.attempts_to_reconcile(
+            kept_since if settled <= self._looked_at else None
+        ):
+            if cluster in settled:
+                self._recent.forget(workload_id)
+                self.per_cluster[cluster].jobs.queue.add(workload_id)
+            elif cluster not in self.per_cluster:
+                await self._unnamed.tell(cluster, workload_id)
         self._has_looked = True
+        self._looked_at |= settled
         self.bus.wake_queue()
         self.bus.wake_nodes()
-        return self.clock.now() + timedelta(seconds=self.resync_seconds)
+        return now + timedelta(seconds=self.pace.resync)
 
     async def _purge_logs(self, _: str) -> datetime | None:
         """A batch of the logs whose time is over; the next one at once, with room for others between the two."""

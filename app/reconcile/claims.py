@@ -6,6 +6,7 @@ the start and at every full look.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -17,8 +18,8 @@ from app.store import reads
 
 @dataclass
 class Claims:
-    projection: Projection
-    _claims: dict[tuple[UUID, int], tuple[str, Claim]] = field(default_factory=dict)
+    projections: Mapping[str, Projection]  # by the cluster's name
+    _claims: dict[tuple[UUID, int], tuple[Attempt, Claim]] = field(default_factory=dict)
     _dropped: set[tuple[UUID, int]] = field(default_factory=set)  # since the last load began
     _loaded: bool = False
 
@@ -47,22 +48,23 @@ class Claims:
         claim = Claim(
             attempt.server, attempt.gpu_resource, resources.gpu_count, resources.cpu_millis, resources.memory_bytes
         )
-        self._claims[_key(attempt)] = (attempt.job_name, claim)
+        self._claims[_key(attempt)] = (attempt, claim)
 
     def drop(self, attempt: Attempt) -> None:
         """The attempt has ended: whatever it holds is its pod's now."""
         self._dropped.add(_key(attempt))
         self._claims.pop(_key(attempt), None)
 
-    def open(self) -> list[Claim]:
-        """Those whose pod isn't seen bound; the others are dropped, as their pods are counted from now on."""
-        seen = [key for key, (job_name, _) in self._claims.items() if self._is_counted(job_name)]
+    def open(self, cluster: str) -> list[Claim]:
+        """Those in the cluster whose pod isn't seen bound; the others are dropped: their pods are counted by now."""
+        seen = [key for key, (attempt, _) in self._claims.items() if self._is_counted(attempt)]
         for key in seen:
             del self._claims[key]
-        return [claim for _, claim in self._claims.values()]
+        return [claim for attempt, claim in self._claims.values() if attempt.cluster == cluster]
 
-    def _is_counted(self, job_name: str) -> bool:
-        _, pod = self.projection.observe(job_name)
+    def _is_counted(self, attempt: Attempt) -> bool:
+        projection = self.projections.get(attempt.cluster)
+        _, pod = projection.observe(attempt.job_name) if projection else (None, None)
         return pod is not None and (bool(pod.node) or pod.is_over)
 
 

@@ -12,16 +12,16 @@ from uuid import UUID
 
 import structlog
 
-from app.bus import Bus
 from app.clock import Clock
 from app.cluster.brake import HeldBackError
 from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError, VolumeMount
 from app.cluster.projection import Projection
+from app.domain import wording
+from app.domain.contact import lose_contact, regain_contact
 from app.domain.lifecycle import (
     POD_RECHECK_SECONDS,
     Action,
     CreateJob,
-    Decision,
     DeleteJob,
     LimitRun,
     Policy,
@@ -39,10 +39,11 @@ from app.domain.observed import Observation, ObservedJob, ObservedPod
 from app.domain.states import Reason
 from app.domain.volumes import missing_volumes
 from app.domain.workload import Attempt, Workload
-from app.reconcile.claims import Claims
+from app.reconcile.clusters import Cluster
 from app.reconcile.recent import Known, Recent
+from app.reconcile.writing import DecisionWriter
 from app.store import people, volumes
-from app.store.writes import Change, apply_changes, save_cleanup
+from app.store.writes import save_cleanup
 
 _log = structlog.get_logger(__name__)
 
@@ -65,30 +66,48 @@ class VolumesRemovedError(Exception):
 
 @dataclass(frozen=True)
 class JobReconciler:
-    port: ClusterPort
-    projection: Projection
-    bus: Bus
+    cluster: Cluster
     clock: Clock
     policy: Policy
-    claims: Claims
+    recent: Recent
+    writer: DecisionWriter
     take_log: Callable[[Attempt], None]  # told of every ended attempt whose log is not stored
     secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
-    recent: Recent = field(default_factory=Recent)
     installation: str = ""
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
 
+    @property
+    def port(self) -> ClusterPort:
+        return self.cluster.port
+
+    @property
+    def projection(self) -> Projection:
+        return self.cluster.projection
+
     async def reconcile(self, workload_id: UUID) -> datetime | None:
-        """Bring one workload a step on; returns when to look again although nothing changed."""
+        """Bring one workload a step on, as far as it is in this cluster; returns when to look again at the latest."""
         known = await self.recent.get(workload_id)
         if known is None:
             return None
         wakes: list[datetime | None] = []
         for attempt in known.attempts:
-            if attempt.ended_at is not None:
+            if attempt.cluster != self.cluster.name:
+                continue
+            if known.is_live(attempt):
+                wakes.append(await self._follow(known, attempt))
+            elif attempt.ended_at is not None and self.cluster.contact.lost is None:
                 wakes.append(await self._clean(known, attempt))
-            elif not known.workload.status.is_terminal and attempt.number == known.workload.attempt:
-                wakes.append(await self._advance(known, attempt))
         return min((wake for wake in wakes if wake is not None), default=None)
+
+    async def _follow(self, known: Known, attempt: Attempt) -> datetime | None:
+        """While the cluster does not answer it isn't asked either: all is looked at again once it does."""
+        lost = self.cluster.contact.lost
+        if lost is None:
+            return await self._advance(known, attempt)
+        why = wording.out_of_contact(self.cluster.name, lost.since)
+        now = self.clock.now()
+        stored = await self.writer.write(known, attempt, lose_contact(known.workload, attempt, why), now)
+        return now if stored is None else None
 
     async def _advance(self, known: Known, attempt: Attempt) -> datetime | None:
         now = self.clock.now()
@@ -96,24 +115,24 @@ class JobReconciler:
         decision = decide(known.workload, attempt, seen, now, self.policy)
         if is_to_be_confirmed(attempt, decision, seen):
             decision = decide(known.workload, attempt, await self._look(attempt), now, self.policy)
-        stored = await self._write(known, attempt, decision, now)
+        stored = await self.writer.write(known, attempt, regain_contact(decision), now)
         if stored is None:
             return now
         try:
             await self._act(known.workload, attempt, decision.actions)
         except JobRefusedError as error:  # the attempt ends, with the server's words
             refused = refuse(stored.workload, attempt, error.message, now, self.policy)
-            await self._write(stored, attempt, refused, now)
+            await self.writer.write(stored, attempt, refused, now)
             return now
         except VolumesRemovedError as error:
-            await self._write(
+            await self.writer.write(
                 stored, attempt, miss_volumes(stored.workload, attempt, error.names, now, self.policy), now
             )
             return now
         except UnavailableError as error:  # nobody's verdict: say why the Job is still missing, and try again
             after = decision.attempt or attempt
             if not (isinstance(error, HeldBackError) and stored.workload.reason is Reason.JOB_NOT_CREATED):
-                await self._write(stored, after, note_obstacle(stored.workload, after, error.message), now)
+                await self.writer.write(stored, after, note_obstacle(stored.workload, after, error.message), now)
             raise
         return decision.wake_at
 
@@ -143,28 +162,6 @@ class JobReconciler:
     def _node_answers(self, pod: ObservedPod | None) -> bool | None:
         node = self.projection.nodes.get(pod.node) if pod is not None else None
         return node.is_ready if node is not None else None
-
-    async def _write(self, known: Known, attempt: Attempt, decision: Decision, now: datetime) -> Known | None:
-        """Store the decision; returns what is true then, or None when someone else changed the workload meanwhile."""
-        after = decision.attempt or attempt
-        if decision.workload == known.workload and after == attempt:
-            return known
-        change = Change(known.workload, decision.workload, attempt, after)
-        [won] = await apply_changes(known.workload.organization_id, [change], now)
-        if not won:
-            self.recent.forget(known.workload.id)
-            return None
-        stored = Known(change.stored, _with(known.attempts, after))
-        self.recent.remember(stored)
-        self._tell(stored.workload, after)
-        return stored
-
-    def _tell(self, workload: Workload, attempt: Attempt) -> None:
-        if attempt.ended_at is not None:
-            self.claims.drop(attempt)
-        self.bus.wake_events(workload.organization_id)
-        if workload.waits:
-            self.bus.wake_queue()
 
     async def _act(self, workload: Workload, attempt: Attempt, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -249,8 +246,3 @@ class JobReconciler:
         if after != attempt:
             self.recent.forget(known.workload.id)  # what is known here may be older than what was stored meanwhile
         return wake_at
-
-
-def _with(attempts: Sequence[Attempt], changed: Attempt) -> tuple[Attempt, ...]:
-    """The attempts with the changed one in its place."""
-    return tuple(changed if attempt.number == changed.number else attempt for attempt in attempts)

@@ -111,7 +111,7 @@ class _Follower:
                 return
             async with self.reader.stream() as may_stay:
                 walk, part = LogWalk(self.place), LogRange(since=self.place.since, follow=may_stay)
-                pieces = patiently(self.reader.port.read_log(pod, part), LOOK_AGAIN_SECONDS)
+                pieces = patiently(self.reader.port_of(attempt).read_log(pod, part), LOOK_AGAIN_SECONDS)
                 async with aclosing(pieces):
                     async for piece in pieces:
                         if piece is None:

@@ -7,13 +7,12 @@ one may have left the watch.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from app.cluster.log_tail import log_tail
-from app.cluster.port import ClusterError, ClusterPort, LogRange, RefusedError
-from app.cluster.projection import Projection
+from app.cluster.port import ClusterError, ClusterPort, LogRange, RefusedError, UnavailableError
 from app.domain import log_words as words
 from app.domain.errors import InvalidInputError
 from app.domain.log_lines import last_lines, without_stamps
@@ -21,6 +20,7 @@ from app.domain.log_walk import LogWalk, Place
 from app.domain.observed import ObservedPod
 from app.domain.wording import plural
 from app.domain.workload import Attempt, Workload
+from app.reconcile.clusters import Cluster
 from app.store import logs
 from app.store.logs import StoredLog
 
@@ -75,8 +75,7 @@ def choose_attempt(attempts: Sequence[Attempt], number: int | None) -> Attempt |
 
 @dataclass(frozen=True)
 class LogReader:
-    port: ClusterPort
-    projection: Projection
+    clusters: Mapping[str, Cluster]
     retention_seconds: int
     _streams: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STREAMS))
 
@@ -104,7 +103,7 @@ class LogReader:
                 pod = await self.find_pod(attempt)
                 if pod is None:
                     return LogText(attempt.number, why_none=_without_pod(attempt))
-                tail = await log_tail(self.port, pod, most.size, most.lines)
+                tail = await log_tail(self.port_of(attempt), pod, most.size, most.lines)
         except TimeoutError:
             why = words.unavailable(f"it did not answer within {_LONGEST_WAIT:g} s")
             return LogText(attempt.number, why_none=why)
@@ -133,7 +132,7 @@ class LogReader:
         walk, pod = LogWalk(Place(attempt.number)), await self.find_pod(attempt)
         if pod is None:
             raise LogUnavailableError(_without_pod(attempt))
-        async with aclosing(self.port.read_log(pod, LogRange())) as pieces:
+        async with aclosing(self.port_of(attempt).read_log(pod, LogRange())) as pieces:
             async for piece in pieces:
                 walk.feed(piece)
                 yield walk.take(len(piece))
@@ -148,9 +147,20 @@ class LogReader:
         async with self._streams:
             yield True
 
+    def port_of(self, attempt: Attempt) -> ClusterPort:
+        """The way to the cluster it ran in. UnavailableError where the settings name none."""
+        return self._cluster(attempt).port
+
     async def find_pod(self, attempt: Attempt) -> ObservedPod | None:
-        _, pod = self.projection.observe(attempt.job_name)
-        return pod or (await self.port.find(attempt.job_name))[1]
+        cluster = self._cluster(attempt)
+        _, pod = cluster.projection.observe(attempt.job_name)
+        return pod or (await cluster.port.find(attempt.job_name))[1]
+
+    def _cluster(self, attempt: Attempt) -> Cluster:
+        try:
+            return self.clusters[attempt.cluster]
+        except KeyError:
+            raise UnavailableError(f"the settings name no cluster {attempt.cluster}") from None
 
 
 def _without_pod(attempt: Attempt) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.clock import Clock
-from app.cluster.projection import Projection
+from app.reconcile.clusters import Cluster
 from app.reconcile.schedule import pool_owner
 from app.store import people, servers
 
 
 @dataclass(frozen=True)
 class NodeRecorder:
-    projection: Projection
+    cluster: Cluster
     clock: Clock
 
     async def record(self) -> bool:
-        """True once done; False while the cluster has not been listed yet."""
-        if not self.projection.synced:
+        """True once done; False while it is not known what the cluster has."""
+        if not self.cluster.is_current:
             return False
         owner = pool_owner(await people.organizations())
-        nodes = [(node, owner(node)) for node in self.projection.nodes.values()]
-        await servers.record_nodes(nodes, self.clock.now())
+        nodes = [(node, owner(node)) for node in self.cluster.projection.nodes.values()]
+        await servers.record_nodes(self.cluster.name, nodes, self.clock.now())
         return True

@@ -17,11 +17,11 @@ import structlog
 from app.bus import Bus
 from app.clock import Clock
 from app.cluster.port import ClusterPort, ConflictError
-from app.cluster.projection import Projection
 from app.domain.lifecycle import Policy
 from app.domain.orphans import Find, Orphan, OrphanKind, adopt, is_adoptable, judge, orphan, supersede
 from app.domain.workload import Attempt, Workload
 from app.reconcile.claims import Claims
+from app.reconcile.clusters import Cluster
 from app.store import audit, reads
 from app.store.writes import Change, apply_changes
 
@@ -35,8 +35,7 @@ _READ_AT_ONCE = 200
 class Orphans:
     """`found` are those of the last look, by uid. `adopted` is set once it is known what the cluster has."""
 
-    port: ClusterPort
-    projection: Projection
+    cluster: Cluster
     bus: Bus
     clock: Clock
     policy: Policy
@@ -45,6 +44,10 @@ class Orphans:
     found: dict[str, Orphan] = field(default_factory=dict)
     adopted: asyncio.Event = field(default_factory=asyncio.Event)
     _in_order: set[str] = field(default_factory=set)  # uids
+
+    @property
+    def port(self) -> ClusterPort:
+        return self.cluster.port
 
     def forget(self) -> None:
         """Another process may have worked since."""
@@ -67,8 +70,8 @@ class Orphans:
 
     def _finds(self) -> Iterator[Find]:
         """Of two attempts of a workload the later one first: that is where the workload stands."""
-        for name in sorted(self.projection.job_names(), key=lambda name: (len(name), name), reverse=True):
-            job, pod = self.projection.observe(name)
+        for name in sorted(self.cluster.projection.job_names(), key=lambda name: (len(name), name), reverse=True):
+            job, pod = self.cluster.projection.observe(name)
             if (job is not None and not job.is_deleting) or (pod is not None and pod.is_held):
                 yield Find(name, job, pod)
 
@@ -92,12 +95,12 @@ class Orphans:
         """The workload as it is then. An attempt under way of which something is left is seen to its end first."""
         now, changes = self.clock.now(), []
         if last is not None and not workload.waits:
-            if await self.port.find(last.job_name) != (None, None):
+            if last.cluster != self.cluster.name or await self.port.find(last.job_name) != (None, None):
                 return workload
             closed = supersede(workload, last, find, now)
             changes.append(Change(workload, closed.workload, last, closed.attempt))
             workload = changes[0].stored
-        decision = adopt(workload, find, now)
+        decision = adopt(workload, find, now, self.cluster.name)
         changes.append(Change(workload, decision.workload, None, decision.attempt))
         won = await apply_changes(workload.organization_id, changes, now)
         if all(won):

@@ -23,6 +23,11 @@ class Known:
     workload: Workload
     attempts: tuple[Attempt, ...]
 
+    def is_live(self, attempt: Attempt) -> bool:
+        """Whether the attempt is the present one of a workload that has not ended."""
+        is_current = attempt.number == self.workload.attempt and attempt.ended_at is None
+        return is_current and not self.workload.status.is_terminal
+
 
 @dataclass
 class Recent:

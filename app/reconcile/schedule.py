@@ -15,25 +15,25 @@ from uuid import UUID
 
 from app.bus import Bus
 from app.clock import Clock
-from app.cluster.projection import Projection
 from app.domain.cuda import CudaVersion
 from app.domain.lifecycle import Decision, decide_waiting, place
 from app.domain.observed import ObservedNode
 from app.domain.people import Organization
+from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.domain.workload import Attempt, Workload, queue_deadline
 from app.placement.plan import Answer, Place, Plan, Request, plan
-from app.placement.snapshot import Snapshot
+from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
 from app.reconcile.board import Board
 from app.reconcile.claims import Claims
-from app.store import people, reads
+from app.store import people, reads, servers
 from app.store.reads import Waiting
+from app.store.servers import ServerRecord
 from app.store.writes import Change, apply_changes, explain_waiting
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    projection: Projection
     board: Board
     claims: Claims
     bus: Bus
@@ -42,7 +42,7 @@ class Scheduler:
 
     async def tick(self) -> datetime | None:
         """Place what can be placed, word why the rest waits; returns when a waiting workload's time comes."""
-        if not self.projection.synced:
+        if not self._may_plan():
             return None
         await self.claims.ensure_loaded()
         now = self.clock.now()
@@ -54,11 +54,27 @@ class Scheduler:
             await self._plan(eligible)
         return _next_moment(queue, now)
 
+    def _may_plan(self) -> bool:
+        """Once every cluster was listed or is known to be slow or silent; where all are slow, not yet."""
+        clusters = self.board.clusters
+        return any(it.is_settled for it in clusters) and all(it.is_settled or it.contact.is_late for it in clusters)
+
+    async def _out_of_contact(self) -> list[ServerCapacity]:
+        """The servers of clusters that don't answer, as they are on record."""
+        silent = [it.name for it in self.board.clusters if not it.is_current]
+        return [self._on_record(record) for record in await servers.servers_in(silent)] if silent else []
+
+    def _on_record(self, record: ServerRecord) -> ServerCapacity:
+        server, why = ServerId(record.name, record.cluster), self.board.no_answer(record.cluster)
+        size = (record.gpu_largest, record.cpu_millis, record.memory_bytes)
+        return out_of_contact(server, record.organization_slug, *size, why)
+
     async def _plan(self, queue: Sequence[Waiting]) -> None:
         organizations = await people.organizations()
         slugs = {o.id: o.slug for o in organizations}
-        requests = [_request(w, slugs[w.organization_id]) for w in queue]
-        take = self.board.snapshot(pool_owner(organizations))
+        names = [cluster.name for cluster in self.board.clusters]
+        requests = [_request(w, slugs[w.organization_id], names) for w in queue]
+        take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact())
         answers = (await asyncio.to_thread(_plan, requests, take)).answers
         await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)})
         await self._explain(queue, answers)
@@ -68,7 +84,7 @@ class Scheduler:
 
         def give(workload: Workload) -> Decision:
             answer = placements[workload.id]
-            return place(workload, answer.server, answer.gpu_resource, now)
+            return place(workload, answer.server, answer.gpu_resource, now, answer.cluster)
 
         for change in await self._decide(list(placements), give):
             if change.attempt is not None:
@@ -116,7 +132,7 @@ def pool_owner(organizations: Iterable[Organization]) -> Callable[[ObservedNode]
     return lambda node: node.pool or default
 
 
-def _request(waiting: Waiting, slug: str) -> Request:
+def _request(waiting: Waiting, slug: str, clusters: Sequence[str]) -> Request:
     return Request(
         workload_id=waiting.id,
         organization=slug,
@@ -125,8 +141,14 @@ def _request(waiting: Waiting, slug: str) -> Request:
         memory_bytes=waiting.memory_bytes,
         queued_at=waiting.queued_at,
         cuda=CudaVersion.parse(waiting.cuda) if waiting.cuda else None,
-        avoid=frozenset(waiting.avoid_servers),
+        avoid=frozenset(avoided for text in waiting.avoid_servers for avoided in _avoided(text, clusters)),
     )
+
+
+def _avoided(text: str, clusters: Sequence[str]) -> list[ServerId]:
+    """A bare name is from before clusters had names."""
+    server = ServerId.parse(text)
+    return [server] if server.cluster else [ServerId(server.name, cluster) for cluster in clusters]
 
 
 def _deadline(waiting: Waiting) -> datetime | None:

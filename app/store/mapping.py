@@ -33,8 +33,10 @@ _STATE_SAME = (
     "held_at",
     "deleted_at",
     "retry_of",
+    "cluster",
 )
 _ATTEMPT_SAME = (
+    "cluster",
     "server",
     "gpu_resource",
     "placed_at",

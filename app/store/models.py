@@ -118,11 +118,22 @@ class InstallationRow(Model):
         table = "installation"
 
 
-class ServerRow(Model):
+class ClusterRow(Model):
+    # A cluster that answered once. `last_contact_at` is written now and then, and when contact is lost.
+
+    name = fields.CharField(max_length=63, primary_key=True)
+    last_contact_at = fields.DatetimeField()
+
+    class Meta:
+        table = "clusters"
+
+
+class ClusterServerRow(Model):
     # A node on record: it stays when the node goes, so that an outage hides nothing.
 
     id = fields.UUIDField(primary_key=True, default=uuid4)
-    name = fields.CharField(max_length=253, unique=True)
+    cluster = fields.CharField(max_length=63)
+    name = fields.CharField(max_length=253)
     organization_slug = fields.CharField(max_length=63, db_index=True)
     product = fields.CharField(max_length=200, default="")
     driver = fields.CharField(max_length=40, default="")
@@ -134,7 +145,8 @@ class ServerRow(Model):
     gone_at = fields.DatetimeField(null=True)
 
     class Meta:
-        table = "servers"
+        table = "cluster_servers"
+        unique_together = (("cluster", "name"),)
 
 
 class VolumeRow(Model):
@@ -196,6 +208,7 @@ class WorkloadRow(Model):
     started_at = fields.DatetimeField(null=True)
     completed_at = fields.DatetimeField(null=True)
     exit_code = fields.IntField(null=True)
+    cluster = fields.CharField(max_length=63, default="", db_default="")
     server = fields.CharField(max_length=253, default="")
     gpus = fields.JSONField[list[str]]()
     held_at = fields.DatetimeField(null=True)
@@ -221,6 +234,7 @@ class AttemptRow(Model):
         "gpuyard.WorkloadRow", related_name=False, on_delete=fields.RESTRICT
     )
     number = fields.IntField()
+    cluster = fields.CharField(max_length=63, default="", db_default="")
     server = fields.CharField(max_length=253)
     gpu_resource = fields.CharField(max_length=63)
     placed_at = fields.DatetimeField()

@@ -9,14 +9,13 @@ from uuid import UUID
 
 from tortoise.expressions import Q
 
-from app.domain.states import TERMINAL_STATUSES, Status
+from app.domain.states import Status
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.store import mapping
 from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
 from app.store.sharedread import shared_read
 
 _WISHES = [EventType.SUBMITTED.value, EventType.CANCEL_REQUESTED.value]
-_LIVE = [s.value for s in Status if s not in TERMINAL_STATUSES]
 
 
 async def find_workload(organization_id: UUID, workload_id: UUID) -> Workload | None:
@@ -82,20 +81,18 @@ async def uncleaned_attempts(workload_id: UUID) -> list[Attempt]:
     return [mapping.attempt(row) for row in rows]
 
 
-async def workloads_to_reconcile(kept_since: datetime | None = None) -> list[UUID]:
-    """Every workload that is live or left something in the cluster: where a restart begins.
+async def attempts_to_reconcile(kept_since: datetime | None = None) -> list[tuple[str, UUID]]:
+    """The cluster and the workload of every attempt that is live or left something there: where a restart begins.
 
-    With `kept_since`, without those whose attempt ended by itself after it and whose log is stored: their Jobs are
-    merely kept for a while.
+    With `kept_since`, without those that ended by themselves after it and whose log is stored: their Jobs are merely
+    kept for a while.
     """
-    live = await WorkloadRow.filter(status__in=_LIVE).values_list("id", flat=True)
     left = AttemptRow.filter(cleaned_at=None)
     if kept_since is not None:
-        left = left.filter(
-            Q(ended_at__lte=kept_since) | Q(exit_code=None) | Q(stop_reason__isnull=False) | Q(log_taken_at=None)
-        )
-    leftovers = await left.values_list("workload_id", flat=True)
-    return list(dict.fromkeys([*map(_uuid, live), *map(_uuid, leftovers)]))
+        over = Q(ended_at__lte=kept_since) | Q(exit_code=None) | Q(stop_reason__isnull=False) | Q(log_taken_at=None)
+        left = left.filter(Q(ended_at=None) | over)
+    rows = await left.order_by("placed_at").values_list("cluster", "workload_id")
+    return list(dict.fromkeys((cluster, _uuid(id_)) for cluster, id_ in rows))
 
 
 def _uuid(value: object) -> UUID:

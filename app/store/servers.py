@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from app.domain.observed import ObservedNode
+from app.domain.server import ServerId
 from app.placement.size import is_whole_gpu
-from app.store.models import ServerRow
+from app.store.models import ClusterServerRow
 from app.store.sharedread import shared_read
 
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """A node on record. `gpu_largest` is the most whole GPUs of one resource name, unhealthy ones counted."""
+    """A node on record. `gpu_largest` is the most whole GPUs of one resource name, unhealthy ones counted.
+
+    `cpu_millis` and `memory_bytes` are None on a record from before they were stored.
+    """
 
     id: UUID
+    cluster: str
     name: str
     organization_slug: str
     product: str
@@ -26,23 +31,30 @@ class ServerRecord:
     gpu_largest: int
     gpu_memory_mib: int | None
     cuda: str
+    cpu_millis: int | None
+    memory_bytes: int | None
     last_seen_at: datetime
     gone_at: datetime | None
 
+    @property
+    def server_id(self) -> ServerId:
+        return ServerId(self.name, self.cluster)
 
-async def record_nodes(nodes: Sequence[tuple[ObservedNode, str]], now: datetime) -> None:
-    """Store the nodes, each with the slug of the organization it belongs to; nodes not among them are marked gone."""
-    known = {row.name: row for row in await ServerRow.all()}
+
+async def record_nodes(cluster: str, nodes: Sequence[tuple[ObservedNode, str]], now: datetime) -> None:
+    """Store the cluster's nodes, each with the slug of the organization it belongs to; others of it are marked gone."""
+    known = {row.name: row for row in await ClusterServerRow.filter(cluster=cluster)}
     for node, slug in nodes:
         values = _values(node, slug)
         row = known.pop(node.name, None)
         if row is None:
-            await ServerRow(name=node.name, first_seen_at=now, last_seen_at=now, **values).save(force_create=True)
+            row = ClusterServerRow(cluster=cluster, name=node.name, first_seen_at=now, last_seen_at=now, **values)
+            await row.save(force_create=True)
         elif row.gone_at is not None or any(getattr(row, name) != value for name, value in values.items()):
-            await ServerRow.filter(id=row.id).update(**values, last_seen_at=now, gone_at=None)
+            await ClusterServerRow.filter(id=row.id).update(**values, last_seen_at=now, gone_at=None)
     for row in known.values():
         if row.gone_at is None:
-            await ServerRow.filter(id=row.id).update(gone_at=now)
+            await ClusterServerRow.filter(id=row.id).update(gone_at=now)
 
 
 def _values(node: ObservedNode, slug: str) -> dict[str, object]:
@@ -52,33 +64,55 @@ def _values(node: ObservedNode, slug: str) -> dict[str, object]:
         "driver": node.driver[:40],  # a label may be longer; one odd node must not keep the others off the record
         "gpu_total": node.gpu_total,
         "gpu_largest": max((n for resource, n in node.capacity_gpus if is_whole_gpu(resource)), default=0),
-        "facts": {"gpu_memory_mib": node.gpu_memory_mib, "cuda": node.cuda},
+        "facts": {
+            "gpu_memory_mib": node.gpu_memory_mib,
+            "cuda": node.cuda,
+            "cpu_millis": node.cpu_millis,
+            "memory_bytes": node.memory_bytes,
+        },
     }
 
 
 async def servers_of(slug: str) -> list[ServerRecord]:
-    return [_record(row) for row in await ServerRow.filter(organization_slug=slug).order_by("name")]
+    rows = ClusterServerRow.filter(organization_slug=slug)
+    return [_record(row) for row in await rows.order_by("name", "cluster")]
 
 
-def _record(row: ServerRow) -> ServerRecord:
-    memory = row.facts.get("gpu_memory_mib")
+async def servers_in(clusters: Collection[str]) -> list[ServerRecord]:
+    """Those that were there when the clusters were last seen, of all organizations."""
+    rows = ClusterServerRow.filter(cluster__in=list(clusters), gone_at=None)
+    return [_record(row) for row in await rows.order_by("name", "cluster")]
+
+
+def _record(row: ClusterServerRow) -> ServerRecord:
     return ServerRecord(
         id=row.id,
+        cluster=row.cluster,
         name=row.name,
         organization_slug=row.organization_slug,
         product=row.product,
         driver=row.driver,
         gpu_total=row.gpu_total,
         gpu_largest=row.gpu_largest,
-        gpu_memory_mib=memory if isinstance(memory, int) else None,
+        gpu_memory_mib=_number(row.facts.get("gpu_memory_mib")),
         cuda=str(row.facts.get("cuda", "")),
+        cpu_millis=_number(row.facts.get("cpu_millis")),
+        memory_bytes=_number(row.facts.get("memory_bytes")),
         last_seen_at=row.last_seen_at,
         gone_at=row.gone_at,
     )
 
 
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
 @shared_read
 async def largest_server(slug: str) -> tuple[str, int] | None:
     """Name and GPU count of the pool's largest server on record; None when none has a GPU."""
-    row = await ServerRow.filter(organization_slug=slug, gpu_largest__gt=0).order_by("-gpu_largest", "name").first()
+    row = (
+        await ClusterServerRow.filter(organization_slug=slug, gpu_largest__gt=0)
+        .order_by("-gpu_largest", "name", "cluster")
+        .first()
+    )
     return (row.name, row.gpu_largest) if row else None

@@ -10,7 +10,6 @@ import strawberry
 
 from app.graphql.context import Info
 from app.graphql.scalars import Long
-from app.placement import words
 from app.placement.snapshot import ServerCapacity
 from app.store import servers
 from app.store.servers import ServerRecord
@@ -20,6 +19,7 @@ from app.store.servers import ServerRecord
 class Server:
     id: UUID = strawberry.field(description="Stays the same for as long as the server is on record.")
     name: str = strawberry.field(description="The node's name in the cluster.")
+    cluster: str = strawberry.field(description="The cluster it is in, as the settings name it.")
     product: str | None = strawberry.field(description="GPU model, as the cluster labels it.")
     driver_version: str | None = strawberry.field(description="NVIDIA driver, as the cluster labels it.")
     cuda_version: str | None = strawberry.field(description="The highest CUDA version its driver supports.")
@@ -35,10 +35,11 @@ class Server:
     gone_at: datetime | None = strawberry.field(description="Since when the cluster does not show it any more.")
 
     @classmethod
-    def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None) -> Self:
+    def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None, why_unseen: str) -> Self:
         return cls(
             id=record.id,
             name=record.name,
+            cluster=record.cluster,
             product=record.product or None,
             driver_version=record.driver or None,
             cuda_version=record.cuda or None,
@@ -49,7 +50,7 @@ class Server:
             cpu_free_millis=max(0, seen.cpu_free) if seen else None,
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
             usable=seen is not None and not seen.unusable,
-            unusable_reason=seen.unusable or None if seen else words.NOT_SHOWN,
+            unusable_reason=seen.unusable or None if seen else why_unseen,
             changed_at=record.last_seen_at,
             gone_at=record.gone_at,
         )
@@ -57,5 +58,6 @@ class Server:
 
 async def servers_of(info: Info, slug: str) -> list[Server]:
     """The organization's, by name, with what is free on each."""
-    seen = info.context.services.board.servers()
-    return [Server.from_domain(record, seen.get(record.name)) for record in await servers.servers_of(slug)]
+    board, records = info.context.services.board, await servers.servers_of(slug)
+    seen = board.servers()
+    return [Server.from_domain(it, seen.get(it.server_id), board.why_unseen(it.cluster)) for it in records]

@@ -47,6 +47,7 @@ class Attempt:
     job_name: str = strawberry.field(description="Name of its Kubernetes Job.")
     pod_name: str | None = strawberry.field(description="Name of its pod, once there is one.")
     server: str = strawberry.field(description="The server it was placed on.")
+    cluster: str = strawberry.field(description="The cluster that the server is in, as the settings name it.")
     gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
     placed_at: datetime = strawberry.field(description="When the server was chosen.")
     started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
@@ -63,6 +64,7 @@ class Attempt:
             job_name=noun.job_name,
             pod_name=noun.pod_name or None,
             server=noun.server,
+            cluster=noun.cluster,
             gpus=list(noun.gpus),
             placed_at=noun.placed_at,
             started_at=noun.started_at,
@@ -141,6 +143,7 @@ class Workload:
         description="Size of /dev/shm where one was given; null: a setting of the installation."
     )
     server: str | None = strawberry.field(description="Where it runs or ran; null while it waits.")
+    cluster: str | None = strawberry.field(description="The cluster that the server is in; null while it waits.")
     gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
     submitted_by: str = strawberry.field(description="Address of the person, or name of the token.")
     created_at: datetime = strawberry.field(description="When it was accepted.")
@@ -184,6 +187,7 @@ class Workload:
             mounts=[Mount(name=m.name, path=m.path, read_only=m.read_only) for m in spec.mounts],
             shared_memory_bytes=None if spec.shared_memory_bytes is None else Long(spec.shared_memory_bytes),
             server=noun.server or None,
+            cluster=noun.cluster or None,
             gpus=list(noun.gpus),
             submitted_by=noun.submitted_by,
             created_at=noun.created_at,

@@ -14,6 +14,7 @@ from strawberry.extensions import SchemaExtension
 from structlog.testing import capture_logs
 
 from app.bus import Bus
+from app.domain.server import ServerId
 from app.graphql.context import RequestContext, Services
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.errors import EdgeErrors
@@ -29,15 +30,14 @@ SECRET = "password=hunter2"
 
 
 class BrokenBoard(Board):
-    def servers(self) -> dict[str, ServerCapacity]:
+    def servers(self) -> dict[ServerId, ServerCapacity]:
         raise RuntimeError(SECRET)
 
 
 @pytest.fixture
 def broken(api: Api) -> Api:
     """The same app, whose board fails."""
-    projection = api.projection
-    services = Services(api.services.commands, BrokenBoard(projection, Claims(projection)), api.services.logs)
+    services = Services(api.services.commands, BrokenBoard(api.background.clusters, Claims({})), api.services.logs)
     return replace(api, web=GraphQLEndpoint(schema, services), services=services)
 
 

@@ -107,7 +107,7 @@ async def test_a_server_that_the_cluster_does_not_show_is_on_record_only(api: Ap
 
 async def test_a_server_that_the_cluster_shows(api: Api):
     shown = node("gpu-1", 8, allocatable_gpus=((GPU, 7),), product="NVIDIA-H100", driver="535.104.05", cuda="12.2")
-    await servers.record_nodes([(shown, "acme")], START)
+    await servers.record_nodes("default", [(shown, "acme")], START)
     api.projection.put(shown)
     api.projection.put(pod("gpu-1", gpus=3))
     found = (await api.data(SERVERS))["organization"]["servers"]

@@ -22,7 +22,7 @@ async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api:
     assert (status, body["status"]) == (503, "not ready")
     assert set(body["loops"]) == {"schedule", "resync", "wishes", "purge"}
     assert set(body["clusters"]["default"]["watches"]) == {"nodes", "pods", "jobs"}
-    assert set(body["clusters"]["default"]["loops"]) == {"check", "jobs", "logs", "nodes", "orphans"}
+    assert set(body["clusters"]["default"]["loops"]) == {"contact", "check", "jobs", "logs", "nodes", "orphans"}
 
 
 async def test_it_is_ready_once_every_kind_is_listed(api: Api):
@@ -45,9 +45,11 @@ async def test_a_watch_that_fails_is_told(api: Api):
     assert status == 503
     assert body["clusters"]["default"]["watches"]["pods"] == {
         "synced": True,
+        "age": None,
         "failures": 2,
         "error": "connection refused",
     }
+    assert body["problems"] == ["cluster default: the watch of pods fails: connection refused"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS"])

@@ -23,7 +23,7 @@ from app.domain.submission import Defaults
 from app.domain.volumes import Volume, VolumeKind
 from app.graphql.context import Services
 from app.reconcile.background import Background
-from app.reconcile.cluster_loops import Cluster
+from app.reconcile.clusters import Cluster
 from app.reconcile.logs import LogReader
 from app.store import people, servers, volumes
 from app.store.models import AttemptRow, AuditRow, EventRow, WorkloadRow
@@ -143,7 +143,7 @@ def build_api(clock: ManualClock) -> Api:
     port = LogPort()  # nothing runs that would ask more of a cluster
     cluster = Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))
     background = Background([cluster], bus, clock, Policy(45, 10, 3600))
-    logs = LogReader(cluster.port, cluster.projection, 30 * 24 * 3600)
+    logs = LogReader({cluster.name: cluster}, 30 * 24 * 3600)
     services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
     return Api(build_web(services, background), services, background, clock, port)
 
@@ -152,7 +152,7 @@ async def populate(api: Api) -> None:
     await _organizations(api)
     await _tokens(api)
     nodes = [(node("gpu-1", 8), "acme"), (node("gpu-2", 2), "acme"), (node("gpu-9", 16, pool="other"), "other")]
-    await servers.record_nodes([*nodes, (node("gpu-0", 4, pool="paused"), "paused")], START)
+    await servers.record_nodes("default", [*nodes, (node("gpu-0", 4, pool="paused"), "paused")], START)
 
 
 async def _organizations(api: Api) -> None:

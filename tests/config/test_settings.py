@@ -59,7 +59,11 @@ WRONG = [
     ("GPUYARD_NAMESPACE", "Not A Name", "GPUYARD_NAMESPACE: String should match pattern"),
     ("GPUYARD_GPU_RESOURCES", "gpu", "GPUYARD_GPU_RESOURCES: must name extended resources"),
     ("GPUYARD_MEMORY_PER_GPU", "16 gigs", "GPUYARD_MEMORY_PER_GPU: '16 gigs' is not a quantity"),
-    ("GPUYARD_IN_CLUSTER", "true", "set either GPUYARD_KUBECONFIG or GPUYARD_IN_CLUSTER=true"),
+    (
+        "GPUYARD_IN_CLUSTER",
+        "true",
+        "set exactly one of GPUYARD_KUBECONFIG, GPUYARD_IN_CLUSTER=true and GPUYARD_CLUSTERS",
+    ),
     ("GPUYARD_NAMSPACE", "jobs", "GPUYARD_NAMSPACE: there is no such setting; did you mean GPUYARD_NAMESPACE?"),
 ]
 

@@ -59,7 +59,8 @@ def view(workload: Workload) -> WorkloadView:
         Attempt(WORKLOAD_ID, 1, "gpu-1", "nvidia.com/gpu", at(0), ended_at=at(9), exit_code=1, message="node lost"),
         Attempt(WORKLOAD_ID, 2, "gpu-2", "nvidia.com/gpu", at(10), started_at=workload.started_at, gpus=(GPU,)),
     ]  # fmt: skip
-    return workload_view(row_view("acme", workload, {PROJECT.id: PROJECT}), workload, attempts, [event])
+    row = row_view("acme", workload, {PROJECT.id: PROJECT}, names_clusters=True)
+    return workload_view(row, workload, attempts, [event], names_clusters=True)
 
 
 VIEWS = [view(workload) for workload in workloads()]

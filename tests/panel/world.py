@@ -26,7 +26,7 @@ from app.domain.workload import Attempt, Workload
 from app.graphql.context import Services
 from app.panel.streams import Streams
 from app.reconcile.background import Background
-from app.reconcile.cluster_loops import Cluster
+from app.reconcile.clusters import Cluster
 from app.reconcile.logs import LogReader
 from app.store import people, reads, servers
 from app.store.models import AttemptRow, EventRow, WorkloadRow
@@ -87,14 +87,16 @@ class Panel:
     async def placed(self, workload: Workload) -> Workload:
         """Its container doesn't execute yet."""
         now = self.clock.now()
-        attempt = Attempt(workload.id, 1, "gpu-1", "nvidia.com/gpu", placed_at=now)
+        attempt = Attempt(workload.id, 1, "gpu-1", "nvidia.com/gpu", placed_at=now, cluster="default")
         after = replace(workload, phase=Phase.INITIALIZING, reason=Reason.STARTING, attempt=1, server="gpu-1")
         assert await apply_changes(workload.organization_id, [Change(workload, after, None, attempt)], now) == [True]
         return await stored(workload.id)
 
     async def running(self, workload: Workload) -> Workload:
         now, number = self.clock.now(), workload.attempt + 1
-        attempt = Attempt(workload.id, number, "gpu-1", "nvidia.com/gpu", placed_at=now, started_at=now, gpus=(GPU,))
+        attempt = Attempt(
+            workload.id, number, "gpu-1", "nvidia.com/gpu", now, started_at=now, gpus=(GPU,), cluster="default"
+        )
         after = replace(
             workload,
             status=Status.RUNNING,
@@ -163,7 +165,7 @@ def build_panel(clock: ManualClock) -> Panel:
     bus, port, streams = Bus(), LogPort(), Streams()
     clusters = [Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))]
     background = Background(clusters, bus, clock, Policy(45, 10, 3600))
-    logs = LogReader(clusters[0].port, clusters[0].projection, 30 * 24 * 3600)
+    logs = LogReader({"default": clusters[0]}, 30 * 24 * 3600)
     services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
     return Panel(build_web(services, background, streams), clock, bus, background, streams, port)
 
@@ -182,7 +184,7 @@ async def populate(panel: Panel) -> None:
     await add_person(panel, "stranger", Role.OWNER, "other")
     await add_person(panel, "nobody", Role.OWNER)
     nodes = [(node("gpu-1", 8), "acme"), (node("gpu-2", 2), "acme"), (node("gpu-9", 16, pool="other"), "other")]
-    await servers.record_nodes([*nodes, (node("gpu-0", 4, pool="paused"), "paused")], START)
+    await servers.record_nodes("default", [*nodes, (node("gpu-0", 4, pool="paused"), "paused")], START)
 
 
 async def add_person(panel: Panel, name: str, role: Role, *slugs: str, password_hash: str = "") -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from app.domain.observed import ObservedNode, ObservedPod
+from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.placement.plan import Answer, Place, Request, plan
 from app.placement.snapshot import ServerCapacity, Snapshot
@@ -35,9 +36,12 @@ def capacity(
     return ServerCapacity(name=name, gpus_free=free, gpus_total=total, **{**defaults, **fields})
 
 
-def request(number: int = 1, gpus: int = 1, *, age: int = 0, **fields: Any) -> Request:
-    """`age` is how many seconds before the others it was queued."""
+def request(
+    number: int = 1, gpus: int = 1, *, age: int = 0, avoid: Collection[str] = frozenset(), **fields: Any
+) -> Request:
+    """`age` is how many seconds before the others it was queued; `avoid` has names, `cluster/name` where it matters."""
     values: dict[str, Any] = {"organization": "acme", "cpu_millis": 1000, "memory_bytes": GI, **fields}
+    values["avoid"] = frozenset(map(ServerId.parse, avoid))
     queued_at = START - timedelta(seconds=age)
     return Request(workload_id=UUID(int=number), gpu_count=gpus, queued_at=queued_at, **values)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.domain.cuda import driver_runs
+from app.domain.server import ServerId
 from app.placement.plan import Request
 from app.placement.snapshot import ServerCapacity
 
@@ -34,7 +35,7 @@ class Room:
         self.gpus[resource] -= wanted.gpu_count
 
 
-def naive_plan(queue: Iterable[Request], servers: Iterable[ServerCapacity]) -> dict[UUID, tuple[str, str] | None]:
+def naive_plan(queue: Iterable[Request], servers: Iterable[ServerCapacity]) -> dict[UUID, tuple[ServerId, str] | None]:
     rooms = [Room(server) for server in servers]
     turns = sorted(queue, key=lambda wanted: (-wanted.priority, wanted.queued_at, wanted.workload_id))
     return {wanted.workload_id: _place(wanted, rooms) for wanted in turns}
@@ -68,12 +69,12 @@ def could_fit_idle(wanted: Request, server: ServerCapacity) -> bool:
     return could_ever_fit(wanted, server) and healthy and not server.unusable
 
 
-def _place(wanted: Request, rooms: list[Room]) -> tuple[str, str] | None:
-    others = [room for room in rooms if room.server.name not in wanted.avoid]
+def _place(wanted: Request, rooms: list[Room]) -> tuple[ServerId, str] | None:
+    others = [room for room in rooms if room.server.id not in wanted.avoid]
     allowed = others if any(could_fit_idle(wanted, room.server) for room in others) else rooms
     fitting = [(room, resource) for room in allowed for resource in room.gpus if fits(wanted, room, resource)]
     if not fitting:
         return None
-    room, resource = min(fitting, key=lambda at: (at[0].gpus[at[1]], at[0].cpu, at[0].memory, at[0].server.name, at[1]))
+    room, resource = min(fitting, key=lambda at: (at[0].gpus[at[1]], at[0].cpu, at[0].memory, at[0].server.id, at[1]))
     room.take(wanted, resource)
-    return room.server.name, resource
+    return room.server.id, resource

@@ -30,4 +30,4 @@ def test_gpus_of_one_name_count_and_slices_do_not():
 
 
 def test_the_refusal_names_the_largest_server():
-    assert too_many_gpus(9, FLEET) == "needs 9 GPUs on one server; the largest server, a, has 8"
+    assert too_many_gpus(9, largest_server(FLEET), str) == "needs 9 GPUs on one server; the largest server, a, has 8"

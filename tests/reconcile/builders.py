@@ -17,7 +17,8 @@ from app.domain.people import Organization, Principal, Role
 from app.domain.submission import Defaults
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.reconcile.background import Background
-from app.reconcile.cluster_loops import Cluster, ClusterLoops
+from app.reconcile.cluster_loops import ClusterLoops
+from app.reconcile.clusters import Cluster
 from app.store import reads, servers
 from app.store.writes import apply_changes
 from tests.clock import ManualClock
@@ -135,7 +136,7 @@ async def a_world(clock: ManualClock) -> World:
     """An organization with one server of 8 GPUs on record and in the cluster."""
     world = World(await an_organization(), clock)
     world.cluster.nodes[SERVER] = node(SERVER)
-    await servers.record_nodes([(node(SERVER), "acme")], clock.now())
+    await servers.record_nodes("default", [(node(SERVER), "acme")], clock.now())
     world.watch()
     return world
 

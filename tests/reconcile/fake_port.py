@@ -142,6 +142,9 @@ class FakeCluster:
         for _ in range(0):
             yield WatchEvent(EventKind.BOOKMARK, resource_version)
 
+    async def ping(self) -> None:
+        await self._begin("ping")
+
     async def check(self) -> tuple[str, ...]:
         await self._begin("check")
         return ()

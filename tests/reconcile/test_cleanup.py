@@ -37,17 +37,17 @@ async def test_after_its_time_nothing_is_left(world: World):
     await world.settle(workload)
     assert (world.cluster.jobs, world.cluster.pods) == ({}, {})
     assert [a.cleaned_at for a in await world.attempts(workload)] == [world.clock.now()]
-    assert await reads.workloads_to_reconcile() == []
+    assert await reads.attempts_to_reconcile() == []
 
 
 async def test_what_is_merely_kept_is_not_looked_at_again_and_again(world: World):
     """There may be thousands of them: the first look sets their time, later ones leave them out until it has come."""
     workload = await ended(world)
     retention = seconds(POLICY.job_retention_seconds)
-    assert await reads.workloads_to_reconcile() == [workload.id]
-    assert await reads.workloads_to_reconcile(world.clock.now() - retention) == []
+    assert await reads.attempts_to_reconcile() == [("default", workload.id)]
+    assert await reads.attempts_to_reconcile(world.clock.now() - retention) == []
     world.clock.advance(POLICY.job_retention_seconds)
-    assert await reads.workloads_to_reconcile(world.clock.now() - retention) == [workload.id]
+    assert await reads.attempts_to_reconcile(world.clock.now() - retention) == [("default", workload.id)]
 
 
 async def test_what_was_stopped_goes_at_once(world: World):
@@ -57,14 +57,14 @@ async def test_what_was_stopped_goes_at_once(world: World):
     world.cluster.stop_orphans(world.clock.now())
     await world.settle(workload)
     assert (world.cluster.jobs, world.cluster.pods) == ({}, {})
-    assert await reads.workloads_to_reconcile() == []
+    assert await reads.attempts_to_reconcile() == []
 
 
 async def test_it_goes_on_after_a_restart(world: World):
     workload = await ended(world)
     world.clock.advance(POLICY.job_retention_seconds)
     world.restart(Bus())
-    assert await reads.workloads_to_reconcile() == [workload.id]
+    assert await reads.attempts_to_reconcile() == [("default", workload.id)]
     await world.settle(workload)
     assert world.cluster.jobs == {}
 

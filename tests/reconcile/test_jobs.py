@@ -272,7 +272,11 @@ async def test_an_eviction_before_the_start_tries_another_server(world: World):
     world.cluster.change_pod(name_of(workload), phase="Failed", reason="Evicted")
     await world.settle(workload)
     waiting = await loaded(workload)
-    assert (waiting.phase, waiting.reason, waiting.avoid_servers) == (Phase.QUEUED, Reason.BACKING_OFF, (SERVER,))
+    assert (waiting.phase, waiting.reason, waiting.avoid_servers) == (
+        Phase.QUEUED,
+        Reason.BACKING_OFF,
+        (f"default/{SERVER}",),
+    )
     assert waiting.not_before == world.clock.now() + seconds(10)
     assert [a.reason for a in await world.attempts(workload)] == [Reason.EVICTED]
 

@@ -264,7 +264,7 @@ async def test_a_log_that_is_not_stored_is_looked_for_again_and_again(world: Wor
     workload = await ended(world)
     await world.loops.jobs.reconcile(workload.id)
     await world.loops.jobs.reconcile(workload.id)
-    world.loops._keeper.forget()
+    world.loops._log_keeper.forget()
     world.loops.logs.queue.clear()
     await world.background.resync.reconcile("all")
     await world.step(workload)

@@ -12,7 +12,7 @@ from tests.store.builders import an_organization
 
 
 def recorder(world: World) -> NodeRecorder:
-    return NodeRecorder(world.projection, world.clock)
+    return NodeRecorder(world.background.clusters[0], world.clock)
 
 
 async def names(slug: str) -> dict[str, bool]:

@@ -82,4 +82,4 @@ async def test_who_follows_remembers_nothing_of_before(world: World):
     known = await stale._recent.get(workload.id)
     assert known is not None
     assert known.workload.status is Status.COMPLETED
-    assert stale._claims.open() == []
+    assert stale._claims.open("default") == []

@@ -19,6 +19,7 @@ from app.store.writes import Change, apply_changes, insert_workload
 from tests.clock import START
 from tests.domain.builders import a_submission, a_workload
 
+CLUSTER = "default"
 SERVER = "gpu-1"
 GPU = "nvidia.com/gpu"
 
@@ -47,7 +48,7 @@ async def a_stored_workload(organization: Organization, **changes: Any) -> Workl
 
 def placement(workload: Workload, at: datetime = START) -> Change:
     """The change that gives a waiting workload its server."""
-    decision = place(workload, SERVER, GPU, at)
+    decision = place(workload, SERVER, GPU, at, CLUSTER)
     return Change(workload, decision.workload, None, decision.attempt)
 
 

@@ -37,7 +37,7 @@ class Desk:
 async def a_desk(clock: ManualClock, *, gpus: int = 8, enabled: bool = True) -> Desk:
     organization = await an_organization(enabled=enabled)
     nodes = [(node("gpu-1", gpus), "acme"), (node("gpu-2", 1), "acme"), (node("big", 64), "other")]
-    await servers.record_nodes(nodes if gpus else nodes[2:], START)
+    await servers.record_nodes("default", nodes if gpus else nodes[2:], START)
     return Desk(organization, clock)
 
 

@@ -63,6 +63,7 @@ def a_full_workload(id_: UUID, organization_id: UUID, project_id: UUID | None, *
         retry_of=UUID(int=77),
         exit_code=0,
         server="gpu-3",
+        cluster="berlin",
         gpus=("GPU-1", "GPU-2"),
     )
     return replace(workload, **changes)
@@ -71,6 +72,7 @@ def a_full_workload(id_: UUID, organization_id: UUID, project_id: UUID | None, *
 def a_full_attempt(attempt: Attempt) -> Attempt:
     return replace(
         attempt,
+        cluster="berlin",
         job_uid="job-uid",
         pod_name="pod-name",
         pod_uid="pod-uid",

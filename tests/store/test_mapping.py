@@ -74,6 +74,7 @@ workload_values: dict[str, st.SearchStrategy[Any]] = {
     "completed_at": st.none() | moments,
     "exit_code": codes,
     "server": text,
+    "cluster": text,
     "gpus": words,
 }
 workloads = st.builds(Workload, **workload_values)
@@ -81,6 +82,7 @@ attempt_values: dict[str, st.SearchStrategy[Any]] = {
     "workload_id": st.uuids(),
     "number": st.integers(1, 99),
     "server": text,
+    "cluster": text,
     "gpu_resource": text,
     "placed_at": moments,
     "job_uid": text,

@@ -138,7 +138,7 @@ async def test_attempts_stay_on_record_until_they_are_swept(database: Database):
 
 async def test_a_restart_begins_with_what_lives_or_left_something(database: Database):
     organization = await an_organization()
-    waiting = await a_stored_workload(organization)
+    await a_stored_workload(organization)
     placed, _ = await a_placed_workload(organization)
     swept, attempt = await a_placed_workload(organization)
     await ended(await loaded(swept), Status.FAILED)
@@ -146,9 +146,9 @@ async def test_a_restart_begins_with_what_lives_or_left_something(database: Data
     await ended(await loaded(left), Status.FAILED)
     await save_cleanup(attempt, replace(attempt, cleaned_at=START))
     await ended(await a_stored_workload(organization), Status.CANCELLED)
-    found = await reads.workloads_to_reconcile()
-    assert len(found) == 3
-    assert set(found) == {waiting.id, placed.id, left.id}
+    found = await reads.attempts_to_reconcile()
+    assert len(found) == 2
+    assert set(found) == {("default", placed.id), ("default", left.id)}
 
 
 async def test_attempts_that_do_not_execute_yet_are_counted_with_their_workload(database: Database):

@@ -22,7 +22,7 @@ async def only(slug: str = "acme") -> ServerRecord:
 
 async def test_a_new_node_goes_on_record(database: Database):
     seen = node("gpu-1", 4, product="A100", driver="550.54", gpu_memory_mib=81920, cuda="12.4")
-    await servers.record_nodes([(seen, "acme")], START)
+    await servers.record_nodes("default", [(seen, "acme")], START)
     record = await only()
     assert (record.name, record.organization_slug, record.product, record.driver) == ("gpu-1", "acme", "A100", "550.54")
     assert (record.gpu_total, record.gpu_largest) == (4, 4)
@@ -31,49 +31,49 @@ async def test_a_new_node_goes_on_record(database: Database):
 
 
 async def test_a_changed_node_changes_its_record(database: Database):
-    await servers.record_nodes([(node("gpu-1", 4, driver="535.1"), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1", 4, driver="535.1"), "acme")], START)
     before = await only()
-    await servers.record_nodes([(node("gpu-1", 8, driver="550.54"), "acme")], LATER)
+    await servers.record_nodes("default", [(node("gpu-1", 8, driver="550.54"), "acme")], LATER)
     record = await only()
     assert record.id == before.id
     assert (record.gpu_total, record.driver, record.last_seen_at) == (8, "550.54", LATER)
 
 
 async def test_a_node_that_is_as_before_is_not_written_again(database: Database):
-    await servers.record_nodes([(node("gpu-1"), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
     before = await only()
-    await servers.record_nodes([(node("gpu-1"), "acme")], LATER)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], LATER)
     assert await only() == before
 
 
 async def test_a_fact_alone_is_a_change(database: Database):
     """Memory, CPU and CUDA have no column of their own."""
-    await servers.record_nodes([(node("gpu-1", gpu_memory_mib=1), "acme")], START)
-    await servers.record_nodes([(node("gpu-1", gpu_memory_mib=2), "acme")], LATER)
+    await servers.record_nodes("default", [(node("gpu-1", gpu_memory_mib=1), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1", gpu_memory_mib=2), "acme")], LATER)
     assert (await only()).gpu_memory_mib == 2
 
 
 async def test_a_node_that_moves_to_another_pool_leaves_the_first(database: Database):
-    await servers.record_nodes([(node("gpu-1"), "acme")], START)
-    await servers.record_nodes([(node("gpu-1"), "other")], LATER)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1"), "other")], LATER)
     assert await servers.servers_of("acme") == []
     assert (await only("other")).name == "gpu-1"
 
 
 async def test_a_node_that_goes_stays_on_record(database: Database):
-    await servers.record_nodes([(node("gpu-1"), "acme"), (node("gpu-2"), "acme")], START)
-    await servers.record_nodes([(node("gpu-2"), "acme")], LATER)
-    await servers.record_nodes([(node("gpu-2"), "acme")], LATEST)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme"), (node("gpu-2"), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-2"), "acme")], LATER)
+    await servers.record_nodes("default", [(node("gpu-2"), "acme")], LATEST)
     gone, there = await servers.servers_of("acme")
     assert (gone.name, gone.gone_at) == ("gpu-1", LATER)
     assert (there.name, there.gone_at) == ("gpu-2", None)
 
 
 async def test_a_node_that_comes_back_is_there_again(database: Database):
-    await servers.record_nodes([(node("gpu-1"), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
     before = await only()
-    await servers.record_nodes([], LATER)
-    await servers.record_nodes([(node("gpu-1"), "acme")], LATEST)
+    await servers.record_nodes("default", [], LATER)
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], LATEST)
     record = await only()
     assert (record.id, record.gone_at, record.last_seen_at) == (before.id, None, LATEST)
 
@@ -81,27 +81,27 @@ async def test_a_node_that_comes_back_is_there_again(database: Database):
 async def test_one_odd_node_keeps_no_other_off_the_record(database: Database):
     """Labels are other people's: 63 characters of anything."""
     odd = node("gpu-1", driver="550." * 15, product="x" * 63, pool="p" * 63, cuda="9" * 63)
-    await servers.record_nodes([(odd, "p" * 63), (node("gpu-2"), "acme")], START)
+    await servers.record_nodes("default", [(odd, "p" * 63), (node("gpu-2"), "acme")], START)
     assert (await only()).name == "gpu-2"
 
 
 async def test_the_largest_server_is_of_the_pool_and_counts_unhealthy_and_gone(database: Database):
     broken = node("gpu-2", 8, allocatable_gpus=((GPU, 0),), is_cordoned=True, is_ready=False)
     nodes: list[tuple[ObservedNode, str]] = [(node("gpu-1", 4), "acme"), (broken, "acme"), (node("big", 16), "other")]
-    await servers.record_nodes(nodes, START)
+    await servers.record_nodes("default", nodes, START)
     assert await servers.largest_server("acme") == ("gpu-2", 8)
-    await servers.record_nodes([], LATER)
+    await servers.record_nodes("default", [], LATER)
     assert await servers.largest_server("acme") == ("gpu-2", 8)
 
 
 async def test_among_equals_the_first_by_name_is_the_largest(database: Database):
-    await servers.record_nodes([(node("b"), "acme"), (node("a"), "acme"), (node("c", 1), "acme")], START)
+    await servers.record_nodes("default", [(node("b"), "acme"), (node("a"), "acme"), (node("c", 1), "acme")], START)
     assert await servers.largest_server("acme") == ("a", 8)
 
 
 async def test_a_pod_asks_for_one_kind_of_gpu_so_kinds_are_not_added_up(database: Database):
     mixed = node("gpu-1", capacity_gpus=((GPU, 4), ("amd.com/gpu", 2)))
-    await servers.record_nodes([(mixed, "acme")], START)
+    await servers.record_nodes("default", [(mixed, "acme")], START)
     assert await servers.largest_server("acme") == ("gpu-1", 4)
     assert (await only()).gpu_total == 6
 
@@ -109,11 +109,11 @@ async def test_a_pod_asks_for_one_kind_of_gpu_so_kinds_are_not_added_up(database
 async def test_slices_are_no_whole_gpus(database: Database):
     """Placement never gives a slice for a GPU, so the refusal of a submission must not count them either."""
     sliced = node("gpu-1", capacity_gpus=((GPU, 2), ("nvidia.com/mig-1g.10gb", 14), ("nvidia.com/gpu.shared", 20)))
-    await servers.record_nodes([(sliced, "acme")], START)
+    await servers.record_nodes("default", [(sliced, "acme")], START)
     assert await servers.largest_server("acme") == ("gpu-1", 2)
 
 
 async def test_a_pool_without_gpus_has_no_largest_server(database: Database):
-    await servers.record_nodes([(node("cpu-1", 0, capacity_gpus=()), "acme")], START)
+    await servers.record_nodes("default", [(node("cpu-1", 0, capacity_gpus=()), "acme")], START)
     assert await servers.largest_server("acme") is None
     assert await servers.largest_server("nobody") is None

@@ -98,6 +98,6 @@ async def test_a_replay_finds_its_workload_although_the_servers_are_smaller_now(
     """What was accepted stays accepted: a client that lost the answer must get it."""
     draft = a_draft(gpu_count=8, idempotency_key="k")
     first = await submit_workload(desk.context, desk.person(), "acme", draft)
-    await servers.record_nodes([(node("gpu-1", 2), "acme")], START)
+    await servers.record_nodes("default", [(node("gpu-1", 2), "acme")], START)
     again = await submit_workload(desk.context, desk.person(), "acme", draft)
     assert (again.is_new, again.workload.id) == (False, first.workload.id)

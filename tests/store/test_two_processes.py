@@ -88,7 +88,7 @@ WRITES: dict[str, Callable[[Stage], Awaitable[object]]] = {
     "explain_waiting": lambda s: explain_waiting(
         s.organization.id, [s.waiting.id], Reason.WAITING_FOR_GPUS, "none is free", START
     ),
-    "record_nodes": lambda _: servers.record_nodes([(node("new"), "acme")], START),
+    "record_nodes": lambda _: servers.record_nodes("default", [(node("new"), "acme")], START),
     "audit": lambda _: audit.record(at=START, actor="ada", action="a", organization="acme", outcome="done"),
     "add_organization": lambda _: an_organization("new", is_default=False),
     "add_user": lambda s: a_user("new@example.org", s.organization, Role.OWNER),
@@ -143,7 +143,7 @@ async def test_no_write_fails_beside_a_busy_process(sqlite_url: str, tmp_path: P
             workload = await a_stored_workload(organization)
             await explain_waiting(organization.id, [workload.id], Reason.WAITING_FOR_GPUS, "none", START)
             assert await apply_changes(organization.id, [placement(workload)], START) == [True]
-            await servers.record_nodes([(node("gpu-1", count % 7), "acme")], START)
+            await servers.record_nodes("default", [(node("gpu-1", count % 7), "acme")], START)
             count += 1
         assert (await process.communicate())[0] == b"done\n"
         assert len(await reads.events_after(organization.id, 0, 10_000)) == 3 * count
