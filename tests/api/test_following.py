@@ -67,7 +67,7 @@ async def test_servers_are_told_now_and_when_they_changed(api: Api, ws_url: str)
         await say(opened, subscribe(SERVERS, org="acme"))
         first = (await hear(opened))["payload"]["data"]["servers"]
         known = [(node("gpu-1", 8), "acme"), (node("gpu-2", 2), "acme"), (node("gpu-3", 4), "acme")]
-        await servers.record_nodes(known, START)
+        await servers.record_nodes("default", known, START)
         second = (await hear(opened))["payload"]["data"]["servers"]
     assert [server["name"] for server in first] == ["gpu-1", "gpu-2"]
     assert [server["name"] for server in second] == ["gpu-1", "gpu-2", "gpu-3"]
