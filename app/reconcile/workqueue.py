@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from app.clock import Clock
 
 K = TypeVar("K")
+_SPARE = 64  # replaced entries that are not worth the work
 
 
 class WorkQueue(Generic[K]):
@@ -46,7 +47,14 @@ class WorkQueue(Generic[K]):
         self._due[key] = due
         self._count += 1
         heapq.heappush(self._heap, (due, self._count, key))
+        if len(self._heap) > 2 * len(self._due) + _SPARE:
+            self._drop_replaced()
         self._changed.set()
+
+    def _drop_replaced(self) -> None:
+        """What was asked for tomorrow and then for now would stay until tomorrow, one entry for each time."""
+        self._heap = list({entry[2]: entry for entry in self._heap if self._due.get(entry[2]) == entry[0]}.values())
+        heapq.heapify(self._heap)
 
     async def get(self) -> K:
         """The key that has been due longest; waits for one. Call `done` when finished with it."""

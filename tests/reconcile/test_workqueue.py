@@ -139,3 +139,17 @@ async def test_done_twice_is_done():
     queue.done(key)
     queue.done(key)
     assert len(queue) == 0
+
+
+async def test_what_is_looked_at_often_and_due_much_later_takes_no_more_and_more_room(queue: WorkQueue[str]):
+    """As every running workload is: its limit ends tomorrow, and it is looked at each minute."""
+    for _ in range(2000):
+        for key in ("a", "b"):
+            queue.add(key)
+        for _ in range(2):
+            key = await queue.get()
+            queue.add(key, 86_400)
+            queue.done(key)
+    assert len(queue) == 2
+    assert len(queue._heap) < 100
+    assert sorted(key for _, key in await taken(queue, 2)) == ["a", "b"]
