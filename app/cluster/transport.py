@@ -92,8 +92,10 @@ class Transport:
                 return decoded(await _body(response, request.most_bytes))
 
     async def stream(self, request: Request, opened: Callable[[], None] = lambda: None) -> AsyncGenerator[bytes, None]:
-        """The body as it arrives. SilenceError after a pause; it ends when the limits' whole time is over.
+        """The body as it arrives.
 
+        Where the limits bound a pause, that is a SilenceError, and the whole time is an end. Else there is an end to be
+        expected, and not to have it in the whole time is an UnavailableError.
         `opened` is called when there is an answer and it is a success.
         """
         with transport_errors():
@@ -106,7 +108,8 @@ class Transport:
                     quiet = self._within(request).sock_read
                     raise SilenceError(f"the cluster's API said nothing for {quiet} s") from None
                 except TimeoutError:
-                    return
+                    if self._within(request).sock_read is None:  # it should have ended long before
+                        raise
 
     async def close(self) -> None:
         await self._connection.close()

@@ -52,6 +52,22 @@ async def test_a_late_script_does_not_keep_the_page_from_being_live(meet: Meet, 
     await must_be_live(person.page)
 
 
+async def test_a_first_connection_without_an_answer_is_given_up_for_another(meet: Meet, product: Product):
+    person = await meet(allowed=[LOST, re.compile("htmx:error: timeout")])
+    await person.sign_in("owner")
+    asked: list[str] = []
+
+    async def swallow_the_first(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 1:
+            await route.continue_()
+
+    await person.page.route(re.compile(r"/live"), swallow_the_first)
+    await person.open_list()
+    await must_be_live(person.page)
+    await person.page.unroute_all(behavior="ignoreErrors")
+
+
 async def test_the_list_catches_up_after_the_product_was_killed(meet: Meet, mortal: Product):
     await mortal.start()
     person = await meet(of=mortal, allowed=[LOST])

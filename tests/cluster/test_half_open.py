@@ -22,6 +22,7 @@ from tests.cluster.scripted_api import HANG, NO_ANSWER, Answer, ScriptedApi, ans
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 POD = f"/api/v1/namespaces/{NAMESPACE}/pods/pod-pod-uid"
 NODES = "/api/v1/nodes"
+STAMPED = b"2026-11-30T12:00:00.000000001Z one line that is long enough\n"
 SHORT = 0.15
 
 Call = Callable[[KubernetesPort], Awaitable[object]]
@@ -85,17 +86,18 @@ async def test_a_watch_that_is_never_answered(hasty: KubernetesPort, api: Script
 
 async def test_a_log_that_is_followed(hasty: KubernetesPort, api: ScriptedApi):
     """A container may say nothing for long, but who can tell that from a dead connection? Never taken for its end."""
-    written = b"2026-11-30T12:00:00.000000001Z one line that is long enough\n"
-    api.on("GET", f"{POD}/log", Answer(body=[written, HANG]))
+    api.on("GET", f"{POD}/log", Answer(body=[STAMPED, HANG]))
     log = hasty.read_log(pod(), LogRange(follow=True))
     async with asyncio.timeout(5):
-        assert await anext(log) == written
+        assert await anext(log) == STAMPED
         with pytest.raises(UnavailableError, match="said nothing"):
             await anext(log)
 
 
-async def test_a_log_that_is_read(hasty: KubernetesPort, api: ScriptedApi):
-    api.on("GET", f"{POD}/log", NO_ANSWER)
+@pytest.mark.parametrize("silence", [NO_ANSWER, Answer(body=[STAMPED, HANG])], ids=["at once", "half way"])
+async def test_a_log_that_is_read(hasty: KubernetesPort, api: ScriptedApi, silence: Answer):
+    """Half a log is none: it would be kept as if it were whole."""
+    api.on("GET", f"{POD}/log", silence)
     async with asyncio.timeout(5):
         with pytest.raises(UnavailableError):
             _ = [chunk async for chunk in hasty.read_log(pod(), LogRange(tail_lines=5))]
