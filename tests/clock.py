@@ -19,6 +19,10 @@ class ManualClock:
     def monotonic(self) -> float:
         return self._ticks
 
+    def set_by(self, seconds: float) -> None:
+        """Somebody sets the clock; or the machine slept for so long, and the monotonic clock stood still."""
+        self.moment += timedelta(seconds=seconds)
+
     def advance(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
         self._ticks += seconds

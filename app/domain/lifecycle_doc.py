@@ -46,6 +46,10 @@ _CLOCKS_OUTRO = """
 All are enforced from stored stamps, so a restart changes nothing. The cluster enforces the run limit too, should
 GPUYard be down: the pod's `activeDeadlineSeconds` starts as start + run limit and is lowered, once the container
 executes, to the container's start plus the run limit.
+
+Where the cluster's clock differs from GPUYard's by more than two seconds, measured by the dates of its answers, its
+stamps are compared in its own time. A limit that seems to have passed is confirmed with the cluster before anything is
+stopped, since our clock may have been set, or have slept.
 """
 
 

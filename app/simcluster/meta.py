@@ -6,6 +6,7 @@ from __future__ import annotations
 import calendar
 import time
 from collections.abc import Callable, Iterable
+from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,11 @@ Clock = Callable[[], float]  # seconds since 1970: stamps outlive the process, s
 @lru_cache(maxsize=4096)
 def _stamp_of_second(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+
+
+@lru_cache(maxsize=16)
+def http_date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 def stamp(moment: float) -> str:

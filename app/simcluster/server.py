@@ -116,6 +116,7 @@ def _config(app: Api, certificate: Path) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        date_header=False,  # the API says the cluster's own time
         timeout_graceful_shutdown=CLOSE_SECONDS,
         timeout_keep_alive=75,
     )

@@ -25,7 +25,7 @@ from app.simcluster.api.respond import json_object
 from app.simcluster.api.target import Target, parse_target
 from app.simcluster.api.write import body_of, create, patch, replace
 from app.simcluster.faults import Faults
-from app.simcluster.meta import Json
+from app.simcluster.meta import Json, http_date
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +57,7 @@ class Api:
         except Exception:  # the edge of a request: the client gets a Status, the log the trace
             log.exception("simcluster: a request failed", path=scope["path"])
             response = json_object(errors.internal("unexpected error").status(), HTTPStatus.INTERNAL_SERVER_ERROR)
+        response.headers["date"] = http_date(int(self.context.store.clock()))  # the cluster's, which may differ
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
