@@ -159,3 +159,29 @@ async def test_details_of_a_page_cost_the_same_few_statements_for_any_number_of_
     last = next(e["node"] for e in found["edges"] if e["node"]["id"] == str(made[-1][0].id))
     assert (last["project"], last["attempts"]) == ({"slug": "vision"}, [{"number": 1, "server": "gpu-1"}])
     assert last["events"] == [{"type": t, "workload": {"id": last["id"]}} for t in ("SUBMITTED", "PLACED")]
+
+
+WHERE = """
+{ organization(slug: "acme") {
+  servers { name cluster } workload(id: "%s") { cluster server attempts { cluster server } }
+} }
+"""
+
+
+async def test_what_is_somewhere_says_in_which_cluster(api: Api):
+    organization = api.organizations["acme"]
+    waiting = await a_stored_workload(organization)
+    placed, _ = await a_placed_workload(organization)
+    await servers.record_nodes("munich", [(node("gpu-1", 4), "acme")], START)
+    found = (await api.data(WHERE % placed.id))["organization"]
+    assert found["workload"] == {
+        "cluster": "default",
+        "server": "gpu-1",
+        "attempts": [{"cluster": "default", "server": "gpu-1"}],
+    }
+    assert [(it["cluster"], it["name"]) for it in found["servers"]] == [
+        ("default", "gpu-1"),
+        ("munich", "gpu-1"),
+        ("default", "gpu-2"),
+    ]
+    assert (await api.data(WHERE % waiting.id))["organization"]["workload"]["cluster"] is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from app.config import ConfigurationError, load_database_url, load_settings
+from app.cluster_settings import ClusterSetting
+from app.config import ConfigurationError, Settings, load_database_url, load_settings
 from app.domain.tolerations import Toleration
 
 
@@ -85,3 +87,64 @@ def test_every_wrong_setting_is_named_at_once(environment: pytest.MonkeyPatch):
     assert "GPUYARD_DATABASE_URL: Field required" in str(caught.value)
     with pytest.raises(ConfigurationError, match="GPUYARD_DATABASE_URL"):
         load_database_url()
+
+
+@pytest.fixture
+def clusters(environment: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Settings]:
+    """What `GPUYARD_CLUSTERS` means, where `FILE` stands for a kubeconfig that is there."""
+    environment.delenv("GPUYARD_KUBECONFIG")
+
+    def load(text: str) -> Settings:
+        environment.setenv("GPUYARD_CLUSTERS", text.replace("FILE", str(tmp_path / "kubeconfig")))
+        return load_settings()
+
+    return load
+
+
+def test_several_clusters_are_named(clusters: Callable[[str], Settings], tmp_path: Path):
+    path = tmp_path / "kubeconfig"
+    assert clusters("berlin=FILE, munich=FILE#other ,local=in-cluster,").all_clusters == (
+        ClusterSetting("berlin", path),
+        ClusterSetting("munich", path, "other"),
+        ClusterSetting("local"),
+    )
+
+
+@pytest.mark.parametrize(("text", "oldest"), [("b=FILE,a=FILE", "b"), ("a=FILE,default=FILE", "default")])
+def test_whose_the_older_rows_are(clusters: Callable[[str], Settings], text: str, oldest: str):
+    assert clusters(text).oldest_cluster == oldest
+
+
+WRONG_CLUSTERS = [
+    ("berlin", "'berlin' names no cluster; write name=/path/to/kubeconfig"),
+    ("berlin=", "'berlin=' names no cluster"),
+    ("Berlin_1=FILE", "'Berlin_1' is no name for a cluster"),
+    ("=FILE", "'' is no name for a cluster"),
+    ("berlin=/no/such/file", "there is no file /no/such/file for cluster berlin"),
+    ("a=FILE,b=FILE,a=in-cluster", "the name a is given to several clusters"),
+    ("a=in-cluster,b=in-cluster", "only one cluster can be in-cluster"),
+    (",", "set exactly one of GPUYARD_KUBECONFIG"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG_CLUSTERS, ids=[case[0] for case in WRONG_CLUSTERS])
+def test_what_is_wrong_with_the_clusters_is_named(clusters: Callable[[str], Settings], text: str, words: str):
+    with pytest.raises(ConfigurationError) as caught:
+        clusters(text)
+    assert words in str(caught.value)
+
+
+def test_one_cluster_has_a_name_of_its_own_choice(environment: pytest.MonkeyPatch):
+    assert [cluster.name for cluster in load_settings().all_clusters] == ["default"]
+    environment.setenv("GPUYARD_CLUSTER", "berlin")
+    assert (load_settings().all_clusters[0].name, load_settings().oldest_cluster) == ("berlin", "berlin")
+
+
+def test_ways_to_name_clusters_are_not_mixed(environment: pytest.MonkeyPatch, clusters: Callable[[str], Settings]):
+    environment.setenv("GPUYARD_IN_CLUSTER", "true")
+    with pytest.raises(ConfigurationError, match="set exactly one of"):
+        clusters("a=FILE")
+    environment.setenv("GPUYARD_IN_CLUSTER", "false")
+    environment.setenv("GPUYARD_CLUSTER", "berlin")
+    with pytest.raises(ConfigurationError, match="unset GPUYARD_CLUSTER"):
+        clusters("a=FILE")

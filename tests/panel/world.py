@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -88,7 +88,9 @@ class Panel:
         """Its container doesn't execute yet."""
         now = self.clock.now()
         attempt = Attempt(workload.id, 1, "gpu-1", "nvidia.com/gpu", placed_at=now, cluster="default")
-        after = replace(workload, phase=Phase.INITIALIZING, reason=Reason.STARTING, attempt=1, server="gpu-1")
+        after = replace(
+            workload, phase=Phase.INITIALIZING, reason=Reason.STARTING, attempt=1, server="gpu-1", cluster="default"
+        )
         assert await apply_changes(workload.organization_id, [Change(workload, after, None, attempt)], now) == [True]
         return await stored(workload.id)
 
@@ -106,6 +108,7 @@ class Panel:
             attempt=number,
             started_at=now,
             server="gpu-1",
+            cluster="default",
             gpus=(GPU,),
         )
         assert await apply_changes(workload.organization_id, [Change(workload, after, None, attempt)], now) == [True]
@@ -161,9 +164,9 @@ async def written() -> dict[str, int]:
     return {name: await table.all().count() for name, table in tables.items()}
 
 
-def build_panel(clock: ManualClock) -> Panel:
+def build_panel(clock: ManualClock, names: Sequence[str] = ("default",)) -> Panel:
     bus, port, streams = Bus(), LogPort(), Streams()
-    clusters = [Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))]
+    clusters = [Cluster(name, cast("ClusterPort", port), Projection("gpuyard")) for name in names]
     background = Background(clusters, bus, clock, Policy(45, 10, 3600))
     logs = LogReader({"default": clusters[0]}, 30 * 24 * 3600)
     services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.domain.cuda import CudaVersion
+from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.placement.plan import Never, Place, Request, Waits
-from app.placement.snapshot import ServerCapacity
+from app.placement.snapshot import ServerCapacity, out_of_contact
 from tests.placement.builders import GI, GPU, answer, answers, capacity, request, server
 
 CUDA_12 = CudaVersion(12, 2)
@@ -151,3 +152,22 @@ def test_an_empty_queue_makes_an_empty_plan():
 def test_those_who_wait_are_told_of_what_the_plan_leaves():
     found = answers([request(1, 8, age=60), request(2, 6)], server("a", 7))
     assert found[1] == Waits(Reason.WAITING_FOR_GPUS, "needs 8 GPUs on one server; the largest free block is 1, on a")
+
+
+def test_namesakes_of_two_clusters_are_two_servers():
+    found = answers([request(1, 4), request(2, 4)], server("a", 4, cluster="x"), server("a", 4, cluster="y"))
+    assert found == {1: Place("a", GPU, "x"), 2: Place("a", GPU, "y")}
+
+
+def test_equals_go_by_name_before_cluster():
+    assert answer(request(), server("b", cluster="x"), server("a", cluster="y")) == Place("a", GPU, "y")
+
+
+def test_a_server_is_avoided_in_its_cluster_only():
+    found = answer(request(avoid=("x/a",)), server("a", cluster="x"), server("a", cluster="y"))
+    assert found == Place("a", GPU, "y")
+
+
+def test_a_server_out_of_contact_takes_nothing():
+    away = out_of_contact(ServerId("a", "x"), "acme", 8, None, None, "in cluster x, which does not answer")
+    assert answer(request(), away, server("b", 8, cluster="y")) == Place("b", GPU, "y")
