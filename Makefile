@@ -9,7 +9,7 @@ BENCHES := $(wildcard bench/[a-z]*.py)
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo format check lint types imports house test postgres chromium bench lock screenshots sdl lifecycle-doc clean
+.PHONY: help setup demo format check lint types imports house test soak postgres chromium bench lock screenshots sdl lifecycle-doc clean
 
 ##@ Use
 help: ## show this list
@@ -44,6 +44,9 @@ house: setup ## the house rules: sizes, clocks, docs, printed schema, third-part
 
 test: setup postgres chromium ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
 	$(BIN)/pytest $(T) -n $(WORKERS) $(ARGS)
+
+soak: setup postgres ## the long form of tests/proof: kills, faults, stale views, gaps; ARGS="--minutes 60 --seed 7" is passed on
+	$(BIN)/python -m tests.proof.soak $(ARGS)
 
 postgres: setup
 	@$(BIN)/python -m tests.postgres

@@ -321,12 +321,13 @@ def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy
 def is_to_be_confirmed(before: Attempt, decision: Decision, seen: Observation) -> bool:
     """Whether the cluster is to be asked first: before an end on an absence, and before a stop at a limit.
 
+    A deleted pod under a Job that is still there is an absence of a kind: the news of the Job's own end may be late.
     A limit passes by the clocks, and ours may have been set, or may have stood still, since the cluster last answered.
     """
     after = decision.attempt
     if after is None:
         return False
-    is_end = after.ended_at is not None and None in (seen.job, seen.pod)
+    is_end = after.ended_at is not None and (None in (seen.job, seen.pod) or after.reason is Reason.POD_DELETED)
     return is_end or (before.stop_reason is None and after.stop_reason in (Reason.RUN_TIMEOUT, Reason.START_TIMEOUT))
 
 

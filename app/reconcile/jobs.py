@@ -75,6 +75,7 @@ class JobReconciler:
     secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
     installation: str = ""
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
+    _asked: set[str] = field(default_factory=set)  # Jobs that we asked the cluster to make and have not noted yet
 
     @property
     def port(self) -> ClusterPort:
@@ -137,9 +138,15 @@ class JobReconciler:
         return decision.wake_at
 
     async def _observe(self, attempt: Attempt) -> Observation:
-        """What is seen of the attempt. An absence that something would be decided on is confirmed with the API."""
+        """What is seen of the attempt. An absence that something would be decided on is confirmed with the API.
+
+        So is that of a Job which may have been made, run and been deleted by somebody in a gap of the watches.
+        """
         job, pod = self.projection.observe(attempt.job_name, attempt.job_uid)
-        was_there = bool(attempt.job_uid) or attempt.stop_reason is not None or attempt.ended_at is not None
+        is_noted = bool(attempt.job_uid) or attempt.ended_at is not None
+        if is_noted:
+            self._asked.discard(attempt.job_name)
+        was_there = is_noted or attempt.job_name in self._asked or attempt.stop_reason is not None
         if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
         return self._observation(attempt, job, pod)
@@ -180,6 +187,7 @@ class JobReconciler:
                     self.take_log(attempt)
 
     async def _create(self, workload: Workload, attempt: Attempt) -> None:
+        self._asked.add(attempt.job_name)
         try:
             job = await self.port.create_job(await self._job_spec(workload, attempt))
         except (ConflictError, RefusedError) as error:

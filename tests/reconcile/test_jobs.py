@@ -99,6 +99,29 @@ async def until_limited(world: World, workload: Workload) -> None:
         world.clock.advance(max(0.0, (wake_at - world.clock.now()).total_seconds()))
 
 
+async def test_news_of_a_deleted_job_may_come_after_its_pods_end(world: World):
+    workload = await world.run()
+    del world.cluster.jobs[name_of(workload)]
+    world.cluster.stop_orphans(world.clock.now())
+    world.watch(Kind.PODS)
+    await world.step(workload)
+    assert (await loaded(workload)).reason is Reason.JOB_DELETED
+
+
+async def test_a_job_that_came_and_went_in_a_gap_of_the_watches_is_not_made_again(world: World):
+    workload = await world.place()
+    await world.step(workload)
+    world.cluster.start_pod(name_of(workload), world.clock.now())
+    world.cluster.run_container(name_of(workload), world.clock.now())
+    del world.cluster.jobs[name_of(workload)]
+    world.cluster.stop_orphans(world.clock.now())
+    world.watch(Kind.JOBS)
+    await world.step(workload)
+    await world.settle(workload)
+    assert world.cluster.created == [name_of(workload)]
+    assert (await loaded(workload)).reason is Reason.JOB_DELETED
+
+
 async def test_an_end_is_final_whatever_the_cluster_says_later(world: World):
     workload = await world.run()
     world.cluster.end_container(name_of(workload), world.clock.now())

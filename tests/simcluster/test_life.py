@@ -130,6 +130,14 @@ def test_the_deadline_of_a_pod_keeps_it(world: World):
     assert conditions(world.job())["Failed"] == "BackoffLimitExceeded"
 
 
+def test_what_ends_before_it_began_never_started(world: World):
+    key = world.run(outcome="never-starts")
+    world.store.update(PODS, {**world.pod(key), "spec": {**world.pod(key)["spec"], "activeDeadlineSeconds": 3}})
+    world.pass_time(4)
+    assert ended(world.state(key)) == (137, "ContainerStatusUnknown")
+    assert "Started" not in reasons(world, key)
+
+
 def test_a_deadline_against_deaf_ears_ends_in_sigkill(world: World):
     spec = {"restartPolicy": "Never", "activeDeadlineSeconds": 2, "terminationGracePeriodSeconds": 3}
     key = world.bare_pod("deaf", {**spec, "containers": [container(seconds=100, ignore_term=1)]})

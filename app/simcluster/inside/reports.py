@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.simcluster.inside.behaviour import Behaviour
 from app.simcluster.inside.events import KUBELET, Recorder
 from app.simcluster.inside.run import PodRun
+from app.simcluster.inside.timeline import UNKNOWN
 from app.simcluster.meta import Json, name_of
 
 
@@ -33,6 +34,8 @@ def _container(events: Recorder, pod: Json, old: Json, new: Json, behaviour: Beh
         return
     if "running" in old["state"] or "terminated" in old["state"]:
         return
+    if state.get("terminated", {}).get("reason") == UNKNOWN.reason:
+        return  # it never was: its pod ended before
     say.normal("Pulled", f'Successfully pulled image "{image}" in {behaviour.pull_seconds:g}s')
     say.normal("Created", "Container created")
     if "running" in state or state["terminated"]["reason"] != "StartError":
