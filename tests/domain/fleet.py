@@ -34,6 +34,7 @@ from app.domain.lifecycle import (
     request_cancel,
 )
 from app.domain.observed import Observation, ObservedJob, ObservedNode, ObservedPod, Terminated
+from app.domain.server import ServerId
 from app.domain.workload import Attempt, EventType, NewEvent, Workload, job_name
 from app.placement.plan import Place, Request, plan
 from app.placement.snapshot import take_snapshot
@@ -211,7 +212,7 @@ class ModelApp:
         self.projection = Projection("gpuyard")
         for kind in Kind:
             self.catch_up(kind)
-        self.claims = Claims(self.projection)
+        self.claims = Claims({"": self.projection})
         self.asked: set[str] = set()  # Jobs that this process asked for
         for workload_id, attempts in self.attempts.items():
             for attempt in attempts:
@@ -247,7 +248,7 @@ class ModelApp:
             self._store(workload.id, decide_waiting(workload, now).workload, None)
         ready = [w for w in queue if self.rows[w.id].waits and (w.not_before is None or w.not_before <= now)]
         snapshot = take_snapshot(
-            self.projection.nodes.values(), self.projection.bound_pods(), self.claims.open(), lambda node: node.pool
+            self.projection.nodes.values(), self.projection.bound_pods(), self.claims.open(""), lambda node: node.pool
         )
         for workload_id, answer in plan(map(_request, ready), snapshot).answers.items():
             workload = self.rows[workload_id]
@@ -336,6 +337,6 @@ class ModelApp:
 
 def _request(workload: Workload) -> Request:
     needs = workload.spec.resources
-    avoid = frozenset(workload.avoid_servers)
+    avoid = frozenset(ServerId.parse(text) for text in workload.avoid_servers)
     queued = workload.queued_at or workload.created_at
     return Request(workload.id, POOL, needs.gpu_count, needs.cpu_millis, needs.memory_bytes, queued, avoid=avoid)

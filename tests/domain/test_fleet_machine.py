@@ -318,7 +318,7 @@ class Fleet(RuleBasedStateMachine):
         for _ in range(3):
             self.round(lambda: None)
         assert (self.cluster.jobs, self.cluster.pods) == ({}, {})
-        assert self.app.claims.open() == []
+        assert self.app.claims.open("") == []
         assert all(attempt.cleaned_at for attempts in self.app.attempts.values() for attempt in attempts)
 
     def round(self, happens: Callable[[], None]) -> None:
