@@ -144,8 +144,7 @@ class Projection:
         """One object is gone."""
         match item:
             case ObservedNode():
-                if self._nodes.pop(item.name, None):
-                    self.changed(Change(Kind.NODES, item.name, affects_capacity=True))
+                self._drop_node(item)
             case ObservedPod():
                 if known := self._forget_pod(item.uid):
                     self._tell_pod(known, None)
@@ -163,6 +162,12 @@ class Projection:
     def _put_node(self, node: ObservedNode) -> None:
         if self._nodes.get(node.name) != node:
             self._nodes[node.name] = node
+            self.changed(Change(Kind.NODES, node.name, affects_capacity=True))
+
+    def _drop_node(self, node: ObservedNode) -> None:
+        known = self._nodes.get(node.name)
+        if known and known.uid == node.uid:  # another of that name may have come since
+            del self._nodes[node.name]
             self.changed(Change(Kind.NODES, node.name, affects_capacity=True))
 
     def _put_job(self, job: ObservedJob) -> None:

@@ -7,22 +7,16 @@ container beside the workload that goes on for ever (its end is told a minute la
 from __future__ import annotations
 
 import asyncio
-import json
-import ssl
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
-import httpx2
 import pytest
 import pytest_asyncio
-import yaml
 
 from tests.e2e.every_end import ALONE, AT_ONCE, End
-from tests.e2e.product import CANCEL, FIELDS, START_SECONDS, Product
+from tests.e2e.product import CANCEL, FIELDS
+from tests.e2e.site import MERGE, Site, opened_site
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(150)]
 
@@ -58,19 +52,8 @@ FOREIGN = {
 
 
 @dataclass(frozen=True)
-class Site:
-    """The product, and the way of an administrator to its cluster."""
-
-    product: Product
-    kubernetes: httpx2.AsyncClient
+class EndingSite(Site):
     statuses: dict[str, str] = field(default_factory=dict)
-
-    async def call(self, method: str, path: str, body: object = None, media: str = "application/json") -> Workload:
-        content = None if body is None else json.dumps(body)
-        answer = await self.kubernetes.request(method, path, content=content, headers={"content-type": media})
-        assert answer.is_success, answer.text
-        found: Workload = answer.json()
-        return found
 
     async def submit(self, end: End) -> Workload:
         wanted = {"timeoutSeconds": 60, "cpu": "1", "memory": "1Gi", **end.more}
@@ -107,24 +90,24 @@ class Site:
         return f"/api/v1/namespaces/gpuyard/pods/{found['items'][0]['metadata']['name']}"
 
 
-async def cancel(site: Site, workload: Workload) -> None:
+async def cancel(site: EndingSite, workload: Workload) -> None:
     await site.product.ask(CANCEL % "id", {"id": workload["id"]})
 
 
-async def taint(site: Site, workload: Workload) -> None:
+async def taint(site: EndingSite, workload: Workload) -> None:
     body = {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoExecute"}]}}
-    await site.call("PATCH", f"/api/v1/nodes/{workload['server']}", body, "application/merge-patch+json")
+    await site.call("PATCH", f"/api/v1/nodes/{workload['server']}", body, MERGE)
 
 
-async def remove_node(site: Site, workload: Workload) -> None:
+async def remove_node(site: EndingSite, workload: Workload) -> None:
     await site.call("DELETE", f"/api/v1/nodes/{workload['server']}")
 
 
-async def force_delete(site: Site, workload: Workload) -> None:
+async def force_delete(site: EndingSite, workload: Workload) -> None:
     await site.call("DELETE", await site.pod_path(workload), {"gracePeriodSeconds": 0})
 
 
-ACTS: dict[str, Callable[[Site, Workload], Awaitable[None]]] = {
+ACTS: dict[str, Callable[[EndingSite, Workload], Awaitable[None]]] = {
     "cancel": cancel,
     "taint": taint,
     "remove_node": remove_node,
@@ -133,49 +116,16 @@ ACTS: dict[str, Callable[[Site, Workload], Awaitable[None]]] = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    folder = tmp_path_factory.mktemp("ends")
-    product = Product(folder / "data", environment={"GPUYARD_RETRY_BASE": "1"})
-    ready = folder / "data" / "cluster" / "ready.json"
-    cluster = start_cluster(ready)
-    try:
-        async with asyncio.timeout(START_SECONDS):
-            while not ready.exists():  # noqa: ASYNC110 — nothing tells of it
-                await asyncio.sleep(0.05)
-        await product.start()
-        async with administrator(ready.parent) as client:
-            site = Site(product, client)
-            looking = asyncio.create_task(site.look())
-            yield site
-            looking.cancel()
-    finally:
-        cluster.kill()
-        cluster.wait()
-        product.end()
-
-
-def administrator(folder: Path) -> httpx2.AsyncClient:
-    """Speaks to the cluster with the credentials of its own kubeconfig."""
-    config = yaml.safe_load((folder / "kubeconfig").read_text())
-    trust = ssl.create_default_context(cafile=folder / "ca.pem")
-    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}"}
-    url = config["clusters"][0]["cluster"]["server"]
-    return httpx2.AsyncClient(base_url=url, headers=headers, verify=trust, trust_env=False)
-
-
-def start_cluster(ready: Path) -> subprocess.Popen[bytes]:
-    """Where the demo finds it and takes it for its own, with a fleet and times of ours."""
-    folder = ready.parent
-    folder.mkdir(parents=True)
-    config = folder / "config.json"
-    config.write_text(json.dumps({"fleet": FLEET, "settings": SETTINGS}))
-    options = ["--data", str(folder), "--config", str(config), "--ready-file", str(ready)]
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen([sys.executable, "-m", "app.simcluster", *options], stdout=log, stderr=log)
+async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EndingSite]:
+    async with opened_site(tmp_path_factory.mktemp("ends"), FLEET, SETTINGS) as opened:
+        site = EndingSite(opened.product, opened.kubernetes)
+        looking = asyncio.create_task(site.look())
+        yield site
+        looking.cancel()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def at_once(site: Site) -> dict[str, Workload]:
+async def at_once(site: EndingSite) -> dict[str, Workload]:
     """All at the same time, by what happens to them."""
     ended = await asyncio.gather(*(site.bring_about(end) for end in AT_ONCE))
     return {end.what: workload for end, workload in zip(AT_ONCE, ended, strict=True)}
@@ -210,7 +160,7 @@ async def test_a_silence_is_told_while_it_lasts(at_once: dict[str, Workload]):
     assert phases[-3:] == ["UNKNOWN", "RUNNING", "COMPLETED"]
 
 
-async def test_no_end_changes_and_nothing_is_held_for_ever(site: Site, at_once: dict[str, Workload]):
+async def test_no_end_changes_and_nothing_is_held_for_ever(site: EndingSite, at_once: dict[str, Workload]):
     again = await asyncio.gather(*(site.product.workload(workload["id"]) for workload in at_once.values()))
     assert list(again) == list(at_once.values())
     async with asyncio.timeout(20):
@@ -218,7 +168,7 @@ async def test_no_end_changes_and_nothing_is_held_for_ever(site: Site, at_once: 
             await asyncio.sleep(0.2)
 
 
-async def held(site: Site) -> list[str]:
+async def held(site: EndingSite) -> list[str]:
     """Pods that somebody deleted and our finalizer keeps."""
     pods = (await site.call("GET", "/api/v1/namespaces/gpuyard/pods"))["items"]
     metadata = [pod["metadata"] for pod in pods]
@@ -229,14 +179,16 @@ def alone(what: str) -> End:
     return next(end for end in ALONE if end.what == what)
 
 
-async def test_a_server_that_is_full_for_too_long(site: Site, at_once: dict[str, Workload]):
+async def test_a_server_that_is_full_for_too_long(site: EndingSite, at_once: dict[str, Workload]):
     """A stranger has one of its two GPUs, and says so to nobody but Kubernetes."""
     await site.call("POST", "/api/v1/namespaces/default/pods", FOREIGN)
     for what in ("it finds no server in time", "it is cancelled before it is placed"):
         check(alone(what), await site.bring_about(alone(what)))
 
 
-async def test_a_quota_that_is_used_up_ends_nothing_until_the_start_limit(site: Site, at_once: dict[str, Workload]):
+async def test_a_quota_that_is_used_up_ends_nothing_until_the_start_limit(
+    site: EndingSite, at_once: dict[str, Workload]
+):
     path = "/api/v1/namespaces/gpuyard/resourcequotas"
     await site.call("POST", path, {"metadata": {"name": "full"}, "spec": {"hard": {"count/jobs.batch": "0"}}})
     end = alone("the quota of its namespace is used up")
@@ -249,7 +201,7 @@ async def test_a_quota_that_is_used_up_ends_nothing_until_the_start_limit(site: 
     assert (await site.ended(patient["id"]))["succeeded"]
 
 
-async def test_a_namespace_that_is_removed_and_made_again(site: Site, at_once: dict[str, Workload]):
+async def test_a_namespace_that_is_removed_and_made_again(site: EndingSite, at_once: dict[str, Workload]):
     removed, gone = alone("its namespace is removed"), alone("its namespace is gone")
     running = await site.submit(removed)
     await site.product.until(running["id"], status="RUNNING")
