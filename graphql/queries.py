@@ -11,7 +11,8 @@ from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.enums import Scope
 from app.graphql.nodes.organization import Organization
-from app.store import people
+from app.graphql.nodes.people import Token
+from app.store import managing, people
 
 
 @strawberry.type(description="The caller.")
@@ -20,6 +21,11 @@ class Viewer:
     email: str | None = strawberry.field(description="Null for a service token.")
     scopes: list[Scope] = strawberry.field(description="What the credential may be used for.")
     organizations: list[Organization] = strawberry.field(description="Where the caller has a role, by slug.")
+
+    @strawberry.field(description="The person's own tokens, the newest first; none for a service token.")
+    async def tokens(self, info: Info) -> list[Token]:
+        user_id = (await info.context.caller()).user_id
+        return [Token.from_domain(noun) for noun in await managing.tokens_of_user(user_id)] if user_id else []
 
 
 @strawberry.type(description="What can be read.")

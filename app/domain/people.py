@@ -4,8 +4,9 @@ the token's scopes; a service token has a role of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -54,6 +55,8 @@ class Permission(StrEnum):
     VIEW_ORGANIZATION = "view_organization"
     READ_WORKLOADS = "read_workloads"
     WRITE_WORKLOADS = "write_workloads"
+    MANAGE_PROJECTS = "manage_projects"
+    MANAGE_ORGANIZATION = "manage_organization"
 
 
 _MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
@@ -61,11 +64,22 @@ _ROLES_OF: dict[Permission, frozenset[Role]] = {
     Permission.VIEW_ORGANIZATION: frozenset(Role),
     Permission.READ_WORKLOADS: _MANAGERS,
     Permission.WRITE_WORKLOADS: _MANAGERS,
+    Permission.MANAGE_PROJECTS: _MANAGERS,
+    Permission.MANAGE_ORGANIZATION: frozenset({Role.OWNER}),
 }
 _SCOPES_OF: dict[Permission, frozenset[Scope]] = {
     Permission.VIEW_ORGANIZATION: frozenset(Scope),
     Permission.READ_WORKLOADS: frozenset({Scope.WORKLOADS_READ, Scope.WORKLOADS_WRITE}),
     Permission.WRITE_WORKLOADS: frozenset({Scope.WORKLOADS_WRITE}),
+    Permission.MANAGE_PROJECTS: frozenset({Scope.ORGANIZATION_ADMIN}),
+    Permission.MANAGE_ORGANIZATION: frozenset({Scope.ORGANIZATION_ADMIN}),
+}
+_WHOSE = {
+    Permission.VIEW_ORGANIZATION: "this is for the people",
+    Permission.READ_WORKLOADS: "GPU workloads are for owners and admins",
+    Permission.WRITE_WORKLOADS: "GPU workloads are for owners and admins",
+    Permission.MANAGE_PROJECTS: "projects are managed by owners and admins",
+    Permission.MANAGE_ORGANIZATION: "members and service tokens are managed by owners",
 }
 
 ALL_SCOPES = frozenset(Scope)
@@ -100,6 +114,30 @@ class Project:
     organization_id: UUID
     slug: str
     name: str
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Member:
+    """A person of an organization, and what the person is there."""
+
+    user_id: UUID
+    email: str
+    role: Role
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Token:
+    """A credential, without its secret. `role` is a service token's own; a person's token has none."""
+
+    id: UUID
+    name: str
+    role: Role | None
+    scopes: frozenset[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
 
 
 def require(principal: Principal, organization: Organization, permission: Permission) -> None:
@@ -108,7 +146,7 @@ def require(principal: Principal, organization: Organization, permission: Permis
     if role is None:
         raise unknown_organization(organization.slug)
     if role not in _ROLES_OF[permission]:
-        msg = f"GPU workloads are for owners and admins of {organization.slug}; your role is {role}"
+        msg = f"{_WHOSE[permission]} of {organization.slug}; your role is {role}"
         raise ForbiddenError(msg)
     if not principal.scopes & _SCOPES_OF[permission]:
         wanted = " or ".join(sorted(_SCOPES_OF[permission]))
@@ -134,3 +172,11 @@ def require_ready(organization: Organization, *, has_gpu_server: bool) -> None:
         raise PreconditionFailedError(
             "no_gpu_server", f"the pool of {organization.slug} has no server with a GPU on record; add one first"
         )
+
+
+def grantable(principal: Principal, scopes: Iterable[Scope]) -> frozenset[Scope]:
+    """The scopes of a token that the principal makes: those named, else all of its own. Raises ForbiddenError."""
+    wanted = frozenset(scopes) or principal.scopes
+    if beyond := wanted - principal.scopes:
+        raise ForbiddenError(f"this token lacks the scope {', '.join(sorted(beyond))} and can't give it to another one")
+    return wanted

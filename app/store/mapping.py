@@ -78,7 +78,7 @@ def organization(row: OrganizationRow) -> Organization:
 
 
 def project(row: ProjectRow) -> Project:
-    return Project(row.id, row.organization_id, row.slug, row.name)  # type: ignore[attr-defined]
+    return Project(row.id, row.organization_id, row.slug, row.name, row.version)  # type: ignore[attr-defined]
 
 
 def volume(row: VolumeRow) -> Volume:

@@ -62,6 +62,7 @@ class ProjectRow(Model):
     )
     slug = fields.CharField(max_length=63)
     name = fields.CharField(max_length=200)
+    version = fields.IntField(default=1, db_default=1)
     created_at = fields.DatetimeField()
 
     class Meta:

@@ -17,6 +17,8 @@ from app.graphql.mutations.delete_workload import (
     delete_workloads,
 )
 from app.graphql.mutations.hold_workload import HoldWorkloadPayload, HoldWorkloadsPayload, hold_workload, hold_workloads
+from app.graphql.mutations.members import RemoveMemberPayload, SetMemberPayload, remove_member, set_member
+from app.graphql.mutations.projects import CreateProjectPayload, RenameProjectPayload, create_project, rename_project
 from app.graphql.mutations.release_workload import (
     ReleaseWorkloadPayload,
     ReleaseWorkloadsPayload,
@@ -36,6 +38,7 @@ from app.graphql.mutations.retry_workload import (
     retry_workloads,
 )
 from app.graphql.mutations.submit_workload import SubmitWorkloadPayload, submit_workload
+from app.graphql.mutations.tokens import CreateTokenPayload, RevokeTokenPayload, create_token, revoke_token
 
 
 @strawberry.type(description="What can be done. The forms in the plural take up to 100 ids and report on each.")
@@ -84,4 +87,23 @@ class Mutation:
     )
     restore_workloads: RestoreWorkloadsPayload = strawberry.mutation(
         resolver=restore_workloads, description="As `restoreWorkload`, for each of several."
+    )
+    create_project: CreateProjectPayload = strawberry.mutation(
+        resolver=create_project, description="Create a project. Owners and admins may."
+    )
+    rename_project: RenameProjectPayload = strawberry.mutation(
+        resolver=rename_project, description="Give a project another name. Owners and admins may."
+    )
+    set_member: SetMemberPayload = strawberry.mutation(
+        resolver=set_member, description="Give a person a role in an organization. Owners may."
+    )
+    remove_member: RemoveMemberPayload = strawberry.mutation(
+        resolver=remove_member, description="Take a person's role away. Owners may; the last owner stays."
+    )
+    create_token: CreateTokenPayload = strawberry.mutation(
+        resolver=create_token,
+        description="Make a token of one's own, or as an owner one of a service. Needs the scope `organization:admin`.",
+    )
+    revoke_token: RevokeTokenPayload = strawberry.mutation(
+        resolver=revoke_token, description="Revoke a token of one's own, or as an owner one of a service."
     )

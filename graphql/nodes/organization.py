@@ -7,11 +7,12 @@ from uuid import UUID
 
 import strawberry
 
-from app.commands.context import Access, open_gpu_workloads
+from app.commands.context import Access, open_gpu_workloads, open_organization
 from app.domain import people as domain
 from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.enums import Role
+from app.graphql.nodes.people import Member, Token
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server, servers_of
 from app.graphql.nodes.volume import Volume
@@ -32,7 +33,7 @@ from app.graphql.nodes.workload_list import (
     page_of,
     select,
 )
-from app.store import people, reads, volumes
+from app.store import managing, people, reads, volumes
 from app.store.listing import count_workloads
 
 
@@ -56,6 +57,16 @@ class Organization:
     @strawberry.field(description="Its projects, by slug. Every member may see them.")
     async def projects(self) -> list[Project]:
         return [Project.from_domain(noun) for noun in await people.projects_of(self.id)]
+
+    @strawberry.field(description="Who belongs here, by address. For owners.")
+    async def members(self, info: Info) -> list[Member]:
+        await open_organization(await info.context.caller(), self.slug, Permission.MANAGE_ORGANIZATION)
+        return [Member.from_domain(noun) for noun in await managing.members_of(self.id)]
+
+    @strawberry.field(description="Its service tokens, the newest first, revoked ones too. For owners.")
+    async def tokens(self, info: Info) -> list[Token]:
+        await open_organization(await info.context.caller(), self.slug, Permission.MANAGE_ORGANIZATION)
+        return [Token.from_domain(noun) for noun in await managing.tokens_of(self.id)]
 
     @strawberry.field(description="The servers of its pool on record, by name.")
     async def servers(self, info: Info) -> list[Server]:

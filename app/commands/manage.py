@@ -1,0 +1,175 @@
+"""What owners and admins do to their organization: projects, members, tokens. Each leaves a row in the audit trail.
+
+Secrets come in hashed: making and hashing them is `app.auth`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from app.commands.context import SLUG, CommandContext, noting_refusals, open_organization
+from app.domain.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
+from app.domain.people import (
+    Organization,
+    Permission,
+    Principal,
+    Project,
+    Role,
+    Scope,
+    grantable,
+    require,
+)
+from app.store import audit, managing, people
+
+MAX_NAME = 200
+MAX_DAYS = 3650
+
+
+@asynccontextmanager
+async def _managing(
+    context: CommandContext, principal: Principal, action: str, slug: str, permission: Permission, target: str = ""
+) -> AsyncIterator[Organization]:
+    """The organization, if the principal may; what is done inside is noted once it is done."""
+    async with noting_refusals(context, principal, action, slug, target):
+        yield await open_organization(principal, slug, permission)
+    await _note(context, principal, action, slug, target)
+
+
+async def _note(context: CommandContext, principal: Principal, action: str, slug: str, target: str) -> None:
+    at = context.clock.now()
+    await audit.record(at=at, actor=principal.name, action=action, organization=slug, outcome="done", target=target)
+
+
+async def create_project(
+    context: CommandContext, principal: Principal, slug: str, project: str, name: str | None
+) -> Project:
+    """Raises ConflictError where there is one of that slug."""
+    async with _managing(context, principal, "create_project", slug, Permission.MANAGE_PROJECTS, project) as found:
+        if not SLUG.fullmatch(project):
+            words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+            raise InvalidInputError.of("slug", f"{project[:80]!r} is not a slug: {words}")
+        return await people.add_project(found.id, project, _name(name or project), context.clock.now())
+
+
+async def rename_project(
+    context: CommandContext, principal: Principal, project_id: UUID, name: str, version: int
+) -> Project:
+    """Raises ConflictError where somebody else was first."""
+    project = (await people.projects_by_id([project_id])).get(project_id)
+    organizations = await people.organizations_by_id([project.organization_id]) if project else {}
+    organization = next(iter(organizations.values()), None)
+    slug = organization.slug if organization else ""
+    async with noting_refusals(context, principal, "rename_project", slug, str(project_id)):
+        if project is None or organization is None or organization.id not in principal.roles:
+            raise NotFoundError(f"there is no project {project_id} that you may see")
+        require(principal, organization, Permission.MANAGE_PROJECTS)
+        renamed = await managing.rename_project(project_id, _name(name), version)
+        if renamed is None:
+            now = f"it is at version {project.version}, named {project.name!r}"
+            raise ConflictError(f"somebody changed the project since version {version}; {now}. Read it and try again")
+    await _note(context, principal, "rename_project", slug, str(project_id))
+    return renamed
+
+
+async def set_member(context: CommandContext, principal: Principal, slug: str, email: str, role: Role) -> None:
+    """Give a person of the installation a role. Raises NotFoundError, or ConflictError for the last owner."""
+    address = email.strip().lower()
+    async with _managing(context, principal, "set_member", slug, Permission.MANAGE_ORGANIZATION, address) as found:
+        user_id = await _user(address)
+        await managing.change_member(found.id, user_id, role, context.clock.now())
+
+
+async def remove_member(context: CommandContext, principal: Principal, slug: str, email: str) -> None:
+    """Take a person's role away. Raises NotFoundError, or ConflictError for the last owner."""
+    address = email.strip().lower()
+    async with _managing(context, principal, "remove_member", slug, Permission.MANAGE_ORGANIZATION, address) as found:
+        user_id = await _user(address)
+        if not await managing.change_member(found.id, user_id, None, context.clock.now()):
+            raise NotFoundError(f"{address} is no member of {slug}")
+
+
+async def _user(address: str) -> UUID:
+    user = await people.find_user(address)
+    if user is None:
+        raise NotFoundError(f"there is no user {address[:254]!r}; an operator creates people, with 'gpuyard admin'")
+    return user.id
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """What a token shall be. `days` None: it does not expire."""
+
+    name: str
+    secret_hash: str
+    scopes: Iterable[Scope] = ()
+    days: int | None = None
+
+
+async def create_service_token(
+    context: CommandContext, principal: Principal, slug: str, role: Role, wanted: NewToken
+) -> UUID:
+    """A token with a role of its own. It can do no more than its maker's token: raises ForbiddenError else."""
+    async with _managing(context, principal, "create_token", slug, Permission.MANAGE_ORGANIZATION) as found:
+        return await _add_token(context, principal, wanted, organization_id=found.id, role=role)
+
+
+async def create_own_token(context: CommandContext, principal: Principal, wanted: NewToken) -> UUID:
+    """A token of the caller, a person, who can do no more with it than with the present one."""
+    async with noting_refusals(context, principal, "create_token", ""):
+        if principal.user_id is None:
+            raise ForbiddenError("a service token is nobody's; name an organization to make another one of its own")
+        if Scope.ORGANIZATION_ADMIN not in principal.scopes:
+            raise ForbiddenError(f"this token lacks the scope {Scope.ORGANIZATION_ADMIN}, which making tokens needs")
+        token = await _add_token(context, principal, wanted, user_id=principal.user_id)
+    await _note(context, principal, "create_token", "", wanted.name)
+    return token
+
+
+async def _add_token(
+    context: CommandContext,
+    principal: Principal,
+    wanted: NewToken,
+    *,
+    user_id: UUID | None = None,
+    organization_id: UUID | None = None,
+    role: Role | None = None,
+) -> UUID:
+    if wanted.days is not None and not 1 <= wanted.days <= MAX_DAYS:
+        raise InvalidInputError.of("expiresInDays", f"must be between 1 and {MAX_DAYS}; it is {wanted.days}")
+    now = context.clock.now()
+    expires = now + timedelta(days=wanted.days) if wanted.days is not None else None
+    scopes = grantable(principal, wanted.scopes)
+    whose = {"user_id": user_id, "organization_id": organization_id}
+    return await people.add_token(
+        wanted.secret_hash, _name(wanted.name), scopes, now, **whose, role=role, expires_at=expires
+    )
+
+
+async def revoke_token(context: CommandContext, principal: Principal, token_id: UUID) -> None:
+    """One's own, or as an owner a service token of the organization. Asking again changes nothing."""
+    unknown = NotFoundError(f"there is no token {token_id} that you may revoke")
+    owner = await managing.token_owner(token_id)
+    user_id, organization_id = owner or (None, None)
+    found = await people.organizations_by_id([organization_id]) if organization_id else {}
+    organization = next(iter(found.values()), None)
+    slug = organization.slug if organization else ""
+    async with noting_refusals(context, principal, "revoke_token", slug, str(token_id)):
+        if organization is not None and organization.id in principal.roles:
+            require(principal, organization, Permission.MANAGE_ORGANIZATION)
+        elif user_id is None or user_id != principal.user_id:
+            raise unknown
+        elif Scope.ORGANIZATION_ADMIN not in principal.scopes and token_id != principal.token_id:
+            raise ForbiddenError(f"this token lacks the scope {Scope.ORGANIZATION_ADMIN}; it can revoke only itself")
+        await people.revoke_token(token_id, context.clock.now())
+    await _note(context, principal, "revoke_token", slug, str(token_id))
+
+
+def _name(name: str) -> str:
+    text = name.strip()
+    if not 1 <= len(text) <= MAX_NAME or not text.isprintable():
+        raise InvalidInputError.of("name", f"must have 1 to {MAX_NAME} printable characters; it has {len(text)}")
+    return text

@@ -1,0 +1,81 @@
+"""What owners manage: members, tokens and projects of their organization."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from tortoise.expressions import F
+
+from app.domain.errors import ConflictError
+from app.domain.people import Member, Project, Role, Scope, Token
+from app.store import mapping
+from app.store.connection import transaction
+from app.store.models import MembershipRow, OrganizationRow, ProjectRow, TokenRow
+from app.store.unfinished import to_its_end
+
+
+async def members_of(organization_id: UUID) -> list[Member]:
+    """By address."""
+    rows = await MembershipRow.filter(organization_id=organization_id).select_related("user").order_by("user__email")
+    return [Member(row.user.id, row.user.email, Role(row.role), row.created_at) for row in rows]
+
+
+async def change_member(organization_id: UUID, user_id: UUID, role: Role | None, at: datetime) -> bool:
+    """Give the user the role, or none; False where there was none to take. Raises ConflictError for the last owner."""
+    return await to_its_end(_change_member(organization_id, user_id, role, at))
+
+
+async def _change_member(organization_id: UUID, user_id: UUID, role: Role | None, at: datetime) -> bool:
+    async with transaction() as connection:
+        # The organization's row is locked: two owners who remove each other do so one after the other.
+        row = OrganizationRow.filter(id=organization_id).using_db(connection)
+        await row.update(event_sequence=F("event_sequence"))
+        members = MembershipRow.filter(organization_id=organization_id).using_db(connection)
+        owners = await members.filter(role=Role.OWNER.value).values_list("user_id", flat=True)
+        if role is not Role.OWNER and [UUID(str(owner)) for owner in owners] == [user_id]:
+            raise ConflictError("the last owner of an organization stays its owner; make somebody else one first")
+        mine = members.filter(user_id=user_id)
+        if role is None:
+            return await mine.delete() == 1
+        if not await mine.update(role=role.value):
+            values = {"organization_id": organization_id, "user_id": user_id, "role": role.value, "created_at": at}
+            await MembershipRow.create(**values, using_db=connection)
+        return True
+
+
+async def tokens_of(organization_id: UUID) -> list[Token]:
+    """Its service tokens, the newest first; revoked ones too."""
+    return await _tokens(organization_id=organization_id, user_id=None)
+
+
+async def tokens_of_user(user_id: UUID) -> list[Token]:
+    return await _tokens(user_id=user_id)
+
+
+async def token_owner(token_id: UUID) -> tuple[UUID | None, UUID | None] | None:
+    """Of the token: the user's id, or the organization's; None where there is no such token."""
+    row = await TokenRow.get_or_none(id=token_id)
+    return (row.user_id, row.organization_id) if row else None  # type: ignore[attr-defined]
+
+
+async def _tokens(**whose: UUID | None) -> list[Token]:
+    rows = await TokenRow.filter(**whose).order_by("-created_at", "id")
+    return [
+        Token(
+            row.id,
+            row.name,
+            Role(row.role) if row.role else None,
+            frozenset(Scope(scope) for scope in row.scopes),
+            row.created_at,
+            row.expires_at,
+            row.revoked_at,
+        )
+        for row in rows
+    ]
+
+
+async def rename_project(project_id: UUID, name: str, version: int) -> Project | None:
+    """The project as it is then; None where it is no longer at that version."""
+    changed = await ProjectRow.filter(id=project_id, version=version).update(name=name, version=version + 1)
+    return mapping.project(await ProjectRow.get(id=project_id)) if changed else None
