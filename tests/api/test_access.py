@@ -77,7 +77,7 @@ def selection(named: graphql.GraphQLNamedType) -> str:
 
 def code_of(answer: dict[str, Any]) -> str | None:
     errors = answer.get("errors") or []
-    return errors[0]["extensions"]["code"] if errors else None
+    return str(errors[0]["extensions"]["code"]) if errors else None
 
 
 def refusal_code(who: str | None, *, is_by_id: bool) -> set[str]:
@@ -129,7 +129,7 @@ def outcome_code(answer: dict[str, Any], name: str) -> str | None:
     if not outcomes:
         return code_of(answer)
     error = outcomes[0]["error"]
-    return error["code"] if error else None
+    return str(error["code"]) if error else None
 
 
 @pytest.mark.parametrize("who", CALLERS)
