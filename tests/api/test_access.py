@@ -72,7 +72,7 @@ def selection(named: graphql.GraphQLNamedType) -> str:
     if plain:
         return "{ " + " ".join(plain[:3]) + " }"
     name, inner = next(iter(named.fields.items()))
-    return "{ " + name + " " + selection(graphql.get_named_type(inner.type)) + " }"
+    return f"{{ {name} {selection(graphql.get_named_type(inner.type))} }}"
 
 
 def code_of(answer: dict[str, Any]) -> str | None:
