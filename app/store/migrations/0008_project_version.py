@@ -3,7 +3,7 @@ from tortoise.migrations import operations as ops
 from tortoise import fields
 
 class Migration(migrations.Migration):
-    dependencies = [('gpuyard', '0006_installation')]
+    dependencies = [('gpuyard', '0007_clusters')]
 
     initial = False
 
