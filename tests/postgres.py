@@ -4,7 +4,7 @@ Fixtures, registered by tests/conftest.py:
 
 - `postgres_server`: a URL template `asyncpg://user@host:port/test_{}`; the test makes and drops databases itself, as
   Tortoise's test helpers do.
-- `postgres_url`: the URL of one empty database, made for the session and dropped after it.
+- `postgres_url`: the URL of an empty database, made for the test and dropped after it.
 
 Both skip with the reason where there is no PostgreSQL. Under pytest-xdist each worker has a server of its own: it
 starts in about a second, and sharing would need a lock and a count of users. `python -m tests.postgres`, part of
@@ -65,8 +65,9 @@ def postgres_server() -> Iterator[str]:
         yield f"asyncpg://postgres@127.0.0.1:{port}/test_{{}}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty database."""
     url = postgres_server.format(uuid.uuid4().hex)
     name = urlsplit(url).path[1:]
     admin = os.environ.get(VARIABLE) or urlunsplit(urlsplit(url)._replace(path="/postgres"))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
 
 from app.auth import TRUSTED_SECONDS
 from app.cluster.port import UnavailableError
@@ -20,7 +24,7 @@ from app.reconcile.logs import LogReader
 from app.store import people
 from app.store.logs import StoredLog
 from tests.api.runs import WAITS_AGAIN, a_run, end, next_run
-from tests.api.talk import acknowledged, answer_to, hear, say, subscribe
+from tests.api.talk import TRANSPORT_WS, acknowledged, answer_to, hear, init, say, subscribe
 from tests.api.world import Api
 from tests.clock import START
 from tests.log_port import POD, a_stamp
@@ -285,3 +289,20 @@ async def test_a_cursor_is_taken_for_its_own_workload_only(api: Api, ws_url: str
         _, payload = await answer_to(ws_url, CHUNK, id=str(id_), after=after)
         errors = payload["errors"] if isinstance(payload, dict) else payload
         assert errors[0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+async def test_a_client_that_does_not_read_does_not_fill_the_memory(api: Api, ws_url: str):
+    """The server waits for the socket, and the log waits where it is."""
+    workload = await a_run(api)
+    noise = Random(7).randbytes(30_000_000)  # noqa: S311 — nothing that could be compressed away
+    api.port.pod, api.port.log = POD, b64encode(noise)
+    async with connect(ws_url, subprotocols=[Subprotocol(TRANSPORT_WS)], proxy=None, max_queue=1) as opened:
+        await say(opened, init(), subscribe(CHUNK, id=str(workload.id)))
+        before, given = -1, 0
+        async with asyncio.timeout(PATIENCE):
+            while before != given or not given:
+                before = given
+                await asyncio.sleep(0.3)
+                given = api.port.pieces_given
+        assert given < len(api.port.log) // api.port.piece // 2, given
+        opened.transport.abort()
