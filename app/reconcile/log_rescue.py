@@ -15,7 +15,7 @@ import structlog
 
 from app.clock import Clock
 from app.cluster.log_tail import Tail, log_tail
-from app.cluster.port import ClusterError, ClusterPort
+from app.cluster.port import ClusterError, ClusterPort, RefusedError
 from app.domain.observed import ObservedPod
 from app.domain.workload import Attempt
 from app.reconcile.logs import MOST_BYTES
@@ -27,6 +27,7 @@ _log = structlog.get_logger(__name__)
 AttemptKey: TypeAlias = tuple[UUID, int]
 
 READ_SECONDS = 2.0  # what a stop waits for its log at most
+SILENCE_SECONDS = 30.0  # a server that did not answer holds up no other stop for so long
 LAST_WORDS_SECONDS = 2.0  # what the storing waits for a follower that has not come to the end
 MOST_FOLLOWED = 16  # each may hold some mebibytes; of more only what was written before the stop is sure
 
@@ -40,18 +41,22 @@ class LogRescue:
     port: ClusterPort
     clock: Clock
     _secured: set[AttemptKey] = field(default_factory=set)
+    _silent: dict[str, float] = field(default_factory=dict)  # servers that did not answer, and until when they are left
     _followers: dict[AttemptKey, asyncio.Task[None]] = field(default_factory=dict)
 
     async def secure(self, attempt: Attempt, pod: ObservedPod) -> None:
         """Store the log up to now and follow it on. Asking again changes nothing; a failure leaves it to the end."""
         key = key_of(attempt)
-        if key in self._secured:
+        if key in self._secured or self.clock.monotonic() < self._silent.get(attempt.server, 0.0):
             return
         try:
             async with asyncio.timeout(READ_SECONDS):
                 tail = await log_tail(self.port, pod, MOST_BYTES)
         except (TimeoutError, ClusterError) as error:
             _log.info("log not read before a stop", job=attempt.job_name, error=str(error) or "no answer")
+            if not isinstance(error, RefusedError):
+                self._silent[attempt.server] = self.clock.monotonic() + SILENCE_SECONDS
+                return
         else:
             await self._store(attempt, tail)
         self._secured.add(key)

@@ -29,7 +29,8 @@ async def a_run(api: Api) -> Workload:
 
 async def next_run(api: Api, workload: Workload) -> Workload:
     number = workload.attempt + 1
-    attempt = Attempt(workload.id, number, "gpu-1", "nvidia.com/gpu", placed_at=START, started_at=START)
+    where: dict[str, Any] = {"server": "gpu-1", "cluster": "default", "gpu_resource": "nvidia.com/gpu"}
+    attempt = Attempt(workload.id, number, **where, placed_at=START, started_at=START)
     changes: dict[str, Any] = {
         "status": Status.RUNNING,
         "phase": Phase.RUNNING,

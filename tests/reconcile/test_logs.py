@@ -15,6 +15,7 @@ from app.domain.observed import ObservedPod
 from app.domain.states import Status
 from app.domain.workload import Workload
 from app.reconcile.log_keeper import PAUSES
+from app.reconcile.log_rescue import SILENCE_SECONDS
 from app.store import logs
 from app.store.logs import StoredLog
 from app.store.models import AttemptLogRow
@@ -192,6 +193,20 @@ async def test_a_stop_does_not_fail_for_want_of_a_log(world: World):
     world.cluster.fail("read_log", NODE_DOWN)
     await world.settle(workload)
     assert name_of(workload) not in world.cluster.jobs
+
+
+async def test_a_silent_server_holds_up_one_stop_and_not_all(world: World):
+    workloads = [await world.run() for _ in range(3)]
+    world.cluster.fail("read_log", NODE_DOWN)
+    for workload in workloads:
+        await world.cancel(workload)
+        world.watch()
+        await world.step(workload)
+    assert world.cluster.calls["read_log"] == 1
+    assert world.cluster.jobs == {}
+    world.clock.advance(SILENCE_SECONDS)
+    await world.step(workloads[0])
+    assert world.cluster.calls["read_log"] == 2
 
 
 async def test_the_last_words_come_from_following(world: World):
