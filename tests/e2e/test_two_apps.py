@@ -16,6 +16,9 @@ from typing import Any
 
 import httpx2
 
+from app.clock import SystemClock
+from app.demo.seed import ensure_people
+from app.store.database import opened
 from tests.e2e.product import CANCEL, START_SECONDS, Product
 
 NOTICED = 3.0  # seconds within which a wish written by the other process shows an effect
@@ -26,10 +29,10 @@ FOLLOWED = 10.0
 class Second(Product):
     """`gpuyard serve` on the database and the cluster of a demo, which is `facts`' own."""
 
-    async def serve(self, first: Product) -> None:
+    async def serve(self, first: Product, database_url: str = "") -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GPUYARD_")}
         environment |= {
-            "GPUYARD_DATABASE_URL": f"sqlite:///{first.data / 'gpuyard.db'}",
+            "GPUYARD_DATABASE_URL": database_url or f"sqlite:///{first.data / 'gpuyard.db'}",
             "GPUYARD_KUBECONFIG": first.facts["kubeconfig"],
             "GPUYARD_PORT": "0",
         }
@@ -104,6 +107,29 @@ async def test_the_second_follows_a_killed_first(fresh_product: Product, tmp_pat
         assert len(ended["attempts"]) == 1
         await fresh_product.start_again()  # now it is the first that stands by
         await until_ready(fresh_product, works_here=False)
+
+
+async def test_on_postgres_the_other_follows_a_killed_one(fresh_product: Product, tmp_path: Path, postgres_copy: str):
+    """The cluster and the people are a demo's; its app is gone."""
+    await fresh_product.start()
+    fresh_product.kill()
+    async with opened(postgres_copy):
+        await ensure_people(fresh_product.data, SystemClock().now())
+    one, two = Second(tmp_path / "one"), Second(tmp_path / "two")
+    try:
+        await one.serve(fresh_product, postgres_copy)
+        await until_ready(one, works_here=True)
+        await two.serve(fresh_product, postgres_copy)
+        await until_ready(two, works_here=False)
+        workload = await two.submit(envVars={"SIM_SECONDS": 4, "SIM_EXIT_CODE": 5})
+        await one.until(workload["id"], status="RUNNING", seconds=NOTICED)
+        one.kill()
+        await until_ready(two, works_here=True)
+        ended = await two.until(workload["id"], status="COMPLETED")
+        assert (ended["exitCode"], len(ended["attempts"])) == (5, 1)
+    finally:
+        one.end()
+        two.end()
 
 
 async def test_a_suspended_first_and_its_return_start_nothing_twice(fresh_product: Product, tmp_path: Path):
