@@ -49,7 +49,7 @@ from app.cluster.transport import (
     Transport,
     limits,
 )
-from app.cluster.watch_events import read_event
+from app.cluster.watch_events import is_older, read_event
 from app.domain.observed import ObservedJob, ObservedPod
 
 LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
@@ -61,8 +61,8 @@ _FORBIDDEN, _NOT_FOUND, _INVALID = 403, 404, 422
 
 @dataclass(frozen=True)
 class PortSettings:
-    """`watch_seconds`: after which the server ends a watch. `quiet_seconds`: how long one may say nothing, bookmarks
-    come every minute. `follow_quiet_seconds`: the same of a log. The others are for a whole page, answer, or change.
+    """`watch_seconds`: after which the server ends a watch. `quiet_seconds`: how long one may say nothing before it is
+    asked whether anybody is there, `follow_quiet_seconds` how long a log. The others: for a page, an answer, a change.
     """
 
     namespace: str
@@ -199,10 +199,23 @@ class KubernetesPort(ClusterPort):
             stream = self._transport.stream(request, opened)
             async with aclosing(stream) as chunks, aclosing(split_lines(chunks)) as lines:
                 async for line in lines:
-                    yield read_event(line, kind, self._observer)
-        except SilenceError as error:
-            # Gone without a word, or the position is one that the server has not reached (its store was set back).
-            raise GoneError(f"{error.message}, not even a bookmark") from error
+                    event = read_event(line, kind, self._observer)
+                    resource_version = event.resource_version
+                    yield event
+        except SilenceError:
+            await self._confirm(kind, resource_version)
+
+    async def _confirm(self, kind: Kind, resource_version: str) -> None:
+        """After silence: whether anybody is there, and knows the version that is watched from.
+
+        A real API server bookmarks with versions that are new to the watch only. Where nothing of a kind happens it may
+        say nothing for many minutes, and so may one whose store was set back to before that version.
+        """
+        path, query = self._collection(kind)
+        answer = await self._transport.call(Request("GET", path, query | {"limit": 1}, is_braked=False))
+        found = _resource_version(_metadata(answer))
+        if is_older(found, resource_version):
+            raise GoneError(f"a watch of {kind} from version {resource_version}, and the cluster's API is at {found}")
 
     async def create_namespace(self) -> None:
         """Make the namespace of our Jobs unless it is there: a set-up step, beyond what the service itself needs."""

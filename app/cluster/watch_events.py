@@ -36,3 +36,9 @@ def read_event(line: bytes, kind: Kind, observer: Observer) -> WatchEvent:
 def _code(status: dict[str, Any]) -> int:
     code = status.get("code")
     return code if type(code) is int else _SERVER_ERROR
+
+
+def is_older(version: str, other: str) -> bool:
+    """By number, as the API says that versions of one kind compare; what is no number is never older."""
+    both = (version, other)
+    return all(v.isascii() and v.isdecimal() for v in both) and int(version) < int(other)

@@ -1,10 +1,10 @@
 """The three loops that keep the projection up to date: list, then watch from there, for ever.
 
 Started by `app.reconcile.cluster_loops` for each cluster. A watch that ends or breaks is resumed from the last version
-it told of. When that version is no longer held, when something came that was no event, or nothing at all, the kind is
-listed again and compared, so that what was missed shows as changes. Nothing ends a loop but its cancellation: it waits
-longer and longer, `WatchHealth` turns bad and says why, and the log gets one line when trouble starts and one when it
-is over. One of the two broad `except`s of the background is here, the other in `app.reconcile.loop`.
+it told of. When that version is no longer held, or something came that was no event, the kind is listed again and
+compared, so that what was missed shows as changes. Nothing ends a loop but its cancellation: it waits longer and
+longer, `WatchHealth` turns bad and says why, and the log gets one line when trouble starts and one when it is over. One
+of the two broad `except`s of the background is here, the other in `app.reconcile.loop`.
 
 Time does not run backwards: a list or an event older than what was seen (of an API server that lags behind the others)
 is not believed, unless the server keeps to it for a minute: then the cluster's store was restored from a backup.
@@ -25,6 +25,7 @@ import structlog
 from app.cluster.backoff import Backoff
 from app.cluster.port import ClusterError, ClusterPort, EventKind, GoneError, Kind, UnavailableError, WatchEvent
 from app.cluster.projection import Change, Projection, WatchHealth
+from app.cluster.watch_events import is_older
 
 log = structlog.get_logger(__name__)
 
@@ -202,9 +203,3 @@ class WatchLoop:
         health.failed_at = self.clock()
         health.last_error = message
         return self.backoff.next(at_least)
-
-
-def is_older(version: str, other: str) -> bool:
-    """By number, as the API says that versions of one kind compare; what is no number is never older."""
-    both = (version, other)
-    return all(v.isascii() and v.isdecimal() for v in both) and int(version) < int(other)

@@ -289,9 +289,19 @@ async def test_a_watch_that_breaks_off(port: KubernetesPort, api: ScriptedApi):
         await watched(port)
 
 
-async def test_after_a_watch_that_says_nothing_only_a_list_helps(port: KubernetesPort, api: ScriptedApi):
-    api.on("GET", NODES, stream({"type": "ADDED", "object": node_json()}, HANG), watch=True)
-    with pytest.raises(GoneError, match="not even a bookmark"):
+@pytest.mark.parametrize("now", ["8", "9"])
+async def test_a_watch_that_says_nothing_ends_when_somebody_is_there(port: KubernetesPort, api: ScriptedApi, now: str):
+    api.on("GET", NODES, stream({"type": "ADDED", "object": node_json(version=8)}, HANG), watch=True)
+    api.on("GET", NODES, answer({"metadata": {"resourceVersion": now, "continue": "more"}, "items": [node_json()]}))
+    assert len(await watched(port)) == 1
+    assert [request.query for request in api.seen("GET", NODES)] == [{"limit": "1"}]
+
+
+async def test_a_watch_that_says_nothing_from_a_version_that_is_to_come(port: KubernetesPort, api: ScriptedApi):
+    """The cluster's store was restored from a backup."""
+    api.on("GET", NODES, stream({"type": "ADDED", "object": node_json(version=8)}, HANG), watch=True)
+    api.on("GET", NODES, answer({"metadata": {"resourceVersion": "7"}, "items": []}))
+    with pytest.raises(GoneError, match="from version 8, and the cluster's API is at 7"):
         await watched(port)
 
 

@@ -157,14 +157,26 @@ async def test_a_lost_position_is_made_good_by_a_new_list(world: Watching, lost:
     assert len(world.slept) == 1
 
 
-async def test_a_watch_without_even_a_bookmark_is_followed_by_a_list(world: Watching, port: ClusterPort):
-    """A half-open connection; or, after a restore, a version that the server has yet to reach."""
+async def test_a_watch_where_nothing_happens_goes_on(world: Watching, port: ClusterPort):
+    """Without even a bookmark, as on a real cluster at night: somebody is there, so all is well."""
     world.port = port  # which has little patience
-    world.nodes(listing(node_json("gone")), listing(version=20))
-    world.nodes(stream(bookmark(12), HANG), stream(bookmark(21), HANG), watch=True)
+    world.nodes(listing(node_json("a")))
+    world.nodes(stream(bookmark(10), HANG), watch=True)
+    with structlog.testing.capture_logs() as lines:
+        world.start()
+        await world.until(lambda: len(world.positions) >= 3)
+    assert set(world.positions) == {"10"}
+    assert [request.query["limit"] for request in world.api.seen("GET", NODES)][:2] == ["2", "1"]
+    assert (world.health.failures, [line for line in lines if line.get("kind") == Kind.NODES]) == (0, [])
+
+
+async def test_a_silent_watch_of_a_cluster_that_was_set_back(world: Watching, port: ClusterPort):
+    world.port = port
+    world.nodes(listing(node_json("lost"), version=900), listing(node_json("restored"), version=500))
+    world.nodes(SILENT, stream(bookmark(501), HANG), watch=True)
     world.start()
-    await world.until(lambda: world.positions[:2] == ["10", "20"])
-    assert world.projection.nodes == {}
+    await world.until(lambda: world.positions[:2] == ["900", "500"])
+    assert list(world.projection.nodes) == ["restored"]
 
 
 async def test_a_position_that_brings_errors_only_is_given_up(world: Watching):
