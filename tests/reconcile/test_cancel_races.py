@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import pytest
 
 from app.bus import Bus
 from app.cluster.port import UnavailableError
+from app.domain.requests import hold, release
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Workload
-from app.store.writes import apply_changes
+from app.store.writes import Change, apply_changes
 from tests.reconcile.builders import POLICY, SERVER, World, name_of
 from tests.reconcile.test_crash_points import (
     MOST_BOUNDARIES,
@@ -115,6 +117,21 @@ async def is_placed_again(world: World, workload: Workload) -> None:
     world.bus.wake_workload(workload.id)
 
 
+async def is_held(world: World, workload: Workload) -> None:
+    await person_asks(world, workload, hold)
+
+
+async def is_released(world: World, workload: Workload) -> None:
+    await person_asks(world, workload, release)
+
+
+async def person_asks(world: World, workload: Workload, ask: Callable[[Workload, str, datetime], Workload]) -> None:
+    before = await loaded(workload)
+    change = Change(before, ask(before, "ada", world.clock.now()), None, None)
+    assert await apply_changes(world.organization.id, [change], world.clock.now()) == [True]
+    world.bus.wake_workload(workload.id)
+
+
 async def server_falls_silent(world: World, workload: Workload) -> None:
     world.cluster.nodes[SERVER] = replace(world.cluster.nodes[SERVER], is_ready=False)
 
@@ -165,6 +182,9 @@ RACES = {
         placed, (pod_starts, start_limit_passes_and_it_is_cancelled, *STOPPED)
     ),
     "it waits for another try": Race(placed, (pod_starts, is_refused, somebody_cancels, an_hour_passes)),
+    "it is held": Race(waits, (is_held, somebody_cancels), jobs=0),
+    "it was held and released": Race(waits, (is_held, is_released, somebody_cancels), jobs=0),
+    "it is held before another try": Race(placed, (pod_starts, is_refused, is_held, somebody_cancels, an_hour_passes)),
     "it is placed for another try": Race(
         placed, (pod_starts, is_refused, is_placed_again, somebody_cancels, *STOPPED), jobs=2
     ),
