@@ -309,7 +309,7 @@ DISTURBED = [
         "COMPLETED",
         "EXITED",
         0,
-        {"SIM_OUTCOME": "node-lost", "SIM_SECONDS": 3, "SIM_NODE_BACK_SECONDS": 1.7},
+        {"SIM_OUTCOME": "node-lost", "SIM_SECONDS": 5, "SIM_NODE_BACK_SECONDS": 2.6},
     ),
     End(
         "its server is silent for too long, and back",
@@ -317,7 +317,7 @@ DISTURBED = [
         "FAILED",
         "EVICTED",
         143,
-        {"SIM_OUTCOME": "node-lost", "SIM_SECONDS": 7, "SIM_NODE_BACK_SECONDS": 4.5},
+        {"SIM_OUTCOME": "node-lost", "SIM_SECONDS": 7, "SIM_NODE_BACK_SECONDS": 5.5},
         "DeletionByTaintManager",
     ),
     End(

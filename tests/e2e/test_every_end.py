@@ -25,7 +25,7 @@ STATUSES = '{ organization(slug: "demo") { workloads(first: 200) { edges { node 
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}
 SETTINGS = {
     "node_grace_seconds": 1.0,
-    "toleration_seconds": 2,
+    "toleration_seconds": 3,
     "vanished_node_seconds": 1.0,
     "pod_gc_seconds": 0.5,
     "pod_retry_seconds": 0.5,
