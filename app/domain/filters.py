@@ -95,6 +95,7 @@ _FIELDS = (
     ListField("exitCode", Kind.NUMBER),
     ListField("succeeded", Kind.BOOLEAN),
     ListField("server", Kind.TEXT),
+    ListField("cluster", Kind.TEXT),
     ListField("projectId", Kind.ID),
     ListField("project", Kind.TEXT),
     ListField("submittedBy", Kind.TEXT),
@@ -128,6 +129,7 @@ class SortField(StrEnum):
     ATTEMPT = "attempt"
     EXIT_CODE = "exitCode"
     SERVER = "server"
+    CLUSTER = "cluster"
     PROJECT = "project"
     SUBMITTED_BY = "submittedBy"
     CREATED_AT = "createdAt"

@@ -44,7 +44,7 @@ _COLUMNS = {
     "retryOf": "retry_of",
 }
 _SEARCHED = ("name", "image", "submitted_by", "server")
-_BLANK_IS_NONE = frozenset({"server"})  # text columns whose "" stands for no value
+_BLANK_IS_NONE = frozenset({"server", "cluster"})  # text columns whose "" stands for no value
 _NULLABLE = frozenset(
     {
         "queue_timeout_seconds",

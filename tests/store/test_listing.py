@@ -65,6 +65,7 @@ async def a_fleet_of_workloads(organization: Organization) -> list[tuple[Workloa
             completed_at=START + timedelta(minutes=1 + i % 3) if has_ended else None,
             exit_code=(0, 1, 137)[i % 3] if has_ended else None,
             server="" if i % 3 else f"gpu-{i % 2}",
+            cluster="" if i % 3 else ("east", "west")[i % 2],
             submitted_by=("ada@example.org", "Bob@example.org")[i % 2],
             attempt=i % 3,
         )
@@ -95,6 +96,7 @@ def value_of(field: ListField, workload: Workload, project: str | None) -> Value
         "exitCode": workload.exit_code,
         "succeeded": workload.succeeded,
         "server": workload.server or None,
+        "cluster": workload.cluster or None,
         "projectId": spec.project_id,
         "project": project,
         "submittedBy": workload.submitted_by,
