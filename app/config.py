@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -221,6 +221,14 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if unknown:
         raise ConfigurationError("\n".join(unknown))
     return settings
+
+
+def settings_with(**given: Any) -> Settings:
+    """The settings of the environment, but for those that are given. Raises ConfigurationError."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise ConfigurationError(_explain(error)) from None
 
 
 def _is_unknown(name: str) -> bool:

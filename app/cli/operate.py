@@ -81,7 +81,7 @@ def _on_database(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @app.command()
 def demo(
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     data: Annotated[Path, typer.Option(help="Folder for the database and the simulated cluster.")] = Path("data"),
     ready_file: Annotated[Path | None, typer.Option(help="Write address and secrets there as JSON.")] = None,

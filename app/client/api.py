@@ -41,7 +41,7 @@ class Api:
             self._http = httpx2.Client(timeout=_TIMEOUT, headers=headers, verify=tls)
         except ImportError:
             raise ClientError("a SOCKS proxy, as ALL_PROXY names one, can't be used; an http:// one can") from None
-        self._again = stamina.RetryingCaller(attempts=4, timeout=60.0, wait_initial=0.5).on(LostAnswerError)
+        self._again = stamina.RetryingCaller(attempts=4, timeout=60.0, wait_initial=0.5).on(_when_to_repeat)
 
     def __enter__(self) -> Self:
         return self
@@ -106,6 +106,11 @@ class Api:
         return LostAnswerError(f"{here} gave no answer: {words}")
 
 
+def _when_to_repeat(error: Exception) -> bool | float:
+    """Whether at all, or after how many seconds at the least."""
+    return isinstance(error, LostAnswerError) and (error.wait or True)
+
+
 def refusal(errors: Any, connection: Connection) -> ClientError:
     """The errors of a GraphQL answer, or of a socket's `error` message."""
     found = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
@@ -113,6 +118,9 @@ def refusal(errors: Any, connection: Connection) -> ClientError:
     code = next((str(extension["code"]) for extension in extensions if "code" in extension), "")
     if code == "UNAUTHENTICATED":
         return RefusedError([f"{found[0].get('message')} (it came from {connection.token_told})"], code)
+    if code == "RATE_LIMITED":
+        wait = extensions[0].get("retryAfter")
+        return LostAnswerError(str(found[0].get("message")), wait if isinstance(wait, int | float) else 0)
     sentences = [
         sentence
         for error, extension in zip(found, extensions, strict=True)

@@ -29,7 +29,7 @@ def follow_log(session: Session, workload_id: str) -> None:
 
     def open_at(after: str | None) -> Iterator[dict[str, Any]]:
         variables = {"id": workload_id, "after": after}
-        for data in subscribe(session.connection, session.tls, "command/follow_log", variables):
+        for data in subscribe(session.connection, session.tls, "workload_logs", variables):
             yield data["workloadLogs"]
 
     try:

@@ -170,7 +170,7 @@ def logs(
                 follow_log(here, workload)
             return
         variables = {"attempt": attempt, "tailLines": tail or MOST_LINES}
-        found = here.workload("command/log", workload, **variables)["log"]
+        found = here.workload("workload_log", workload, **variables)["log"]
         here.screen.log(found["text"])
         here.screen.end_of_log()
         if found["wasCut"] and tail is None:

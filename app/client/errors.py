@@ -14,7 +14,12 @@ class UnreachableError(ClientError):
 
 
 class LostAnswerError(UnreachableError):
-    """The request went out, what came of it is unknown. Asking again at once is worth it."""
+    """The request went out, what came of it is unknown, or it came too early. Asking again soon is worth it."""
+
+    def __init__(self, message: str, wait: float = 0) -> None:
+        """`wait`: seconds before which it is in vain, where the service told."""
+        super().__init__(message)
+        self.wait = wait
 
 
 class RefusedError(ClientError):

@@ -59,6 +59,7 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("limits", _limits(it)),
         ("project", f"{project['slug']} ({project['name']})" if project else ""),
         ("job", it["jobName"]),
+        ("retry of", it["retryOf"]),
         ("submitted", f"{_when(it['createdAt'], now)} by {it['submittedBy']}"),
         ("started", _when(it["startedAt"], now)),
         ("cancel asked", _when(it["cancelRequestedAt"], now)),

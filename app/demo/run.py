@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from app.clock import SystemClock
-from app.config import Settings
+from app.config import Settings, settings_with
 from app.demo.cluster import SimulatedCluster, ensure_cluster, stop_cluster
 from app.demo.folder import locked, write_private
 from app.demo.seed import TOKEN_FILE, Credentials, ensure_people
@@ -46,7 +46,7 @@ async def run_demo(options: DemoOptions, console: Console) -> None:
 
 
 def _settings(options: DemoOptions, cluster: SimulatedCluster) -> Settings:
-    return Settings(
+    return settings_with(
         database_url=f"sqlite:///{options.data / 'gpuyard.db'}",
         kubeconfig=cluster.kubeconfig,
         in_cluster=False,

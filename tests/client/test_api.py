@@ -49,11 +49,22 @@ def test_it_sends_the_document_and_the_token():
     assert script.tokens == ["Bearer gpuyard_secret"]
 
 
-@pytest.mark.parametrize("lost", [CUT, Answer(502, "<html/>", "text/html"), Answer(503, "{}"), Answer(429, "slow")])
+RATE = refused("at most 200 operations a second", code="RATE_LIMITED", retryAfter=0.01)
+
+
+@pytest.mark.parametrize(
+    "lost", [CUT, Answer(502, "<html/>", "text/html"), Answer(503, "{}"), Answer(429, "slow"), RATE]
+)
 def test_a_lost_answer_is_asked_for_again(lost: Answer):
     script, answer = asking(lost, lost, data({"viewer": 1}))
     assert answer == {"viewer": 1}
     assert len(script.seen) == 3
+
+
+def test_a_rate_that_stays_too_high_may_be_waited_out():
+    _, error = asking(RATE)
+    assert isinstance(error, UnreachableError)
+    assert str(error) == "at most 200 operations a second"
 
 
 def test_an_answer_that_stays_lost():

@@ -47,6 +47,7 @@ def workload(**changed: Any) -> dict[str, Any]:
         "gpus": [],
         "project": None,
         "submittedBy": "owner@example.org",
+        "retryOf": None,
         "createdAt": (NOW - timedelta(seconds=192)).isoformat(),
         "startedAt": None,
         "completedAt": None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cluster_settings import ClusterSetting
-from app.config import ConfigurationError, Settings, load_database_url, load_settings
+from app.config import ConfigurationError, Settings, load_database_url, load_settings, settings_with
 from app.domain.tolerations import Toleration
 
 
@@ -148,3 +148,11 @@ def test_ways_to_name_clusters_are_not_mixed(environment: pytest.MonkeyPatch, cl
     environment.setenv("GPUYARD_CLUSTER", "berlin")
     with pytest.raises(ConfigurationError, match="unset GPUYARD_CLUSTER"):
         clusters("a=FILE")
+
+
+def test_what_is_given_beats_the_environment_and_is_checked_with_it(environment: pytest.MonkeyPatch):
+    environment.setenv("GPUYARD_PORT", "1")
+    assert settings_with(port=2).port == 2
+    environment.setenv("GPUYARD_RESYNC", "soon")
+    with pytest.raises(ConfigurationError, match="GPUYARD_RESYNC"):
+        settings_with(port=2)
