@@ -29,9 +29,11 @@ from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, LogLevel, configure_logging
 
+PANEL = "Run a service"
+
 app = typer.Typer()
 admin = typer.Typer(no_args_is_help=True, help="Set up an installation; works on the database of GPUYARD_DATABASE_URL.")
-app.add_typer(admin, name="admin")
+app.add_typer(admin, name="admin", rich_help_panel=PANEL)
 
 _EXPECTED = (
     ConfigurationError,
@@ -79,7 +81,7 @@ def _on_database(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     _run(with_database)
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def demo(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -93,7 +95,7 @@ def demo(
     _run(lambda: run_demo(options, _out))
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def serve() -> None:
     """Run the service with the settings of the environment (docs/operations.md)."""
     try:
@@ -105,7 +107,7 @@ def serve() -> None:
     _run(lambda: run_server(settings, lambda url: _err.print(f"GPUYard serves {url}", markup=False, highlight=False)))
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def release(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which pods are held.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Pods of any GPUYard, in any namespace.")] = False,

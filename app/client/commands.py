@@ -20,12 +20,14 @@ from app.client.waiting import EXIT_UNKNOWN, exit_code
 
 LARGEST_PAGE, MOST_LINES = 500, 50_000  # the API's own bounds
 
+PANEL = "Talk to a running service"
+
 app = typer.Typer()
-app.command()(submit)
-app.command()(retry)
+app.command(rich_help_panel=PANEL)(submit)
+app.command(rich_help_panel=PANEL)(retry)
 
 
-@app.command("list")
+@app.command("list", rich_help_panel=PANEL)
 def list_workloads(  # noqa: PLR0913 — one parameter a flag
     *,
     status: Annotated[
@@ -98,7 +100,7 @@ def _pages(here: Session, wanted: Mapping[str, Any], limit: int) -> Iterator[dic
             return
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def get(
     workload: WorkloadId,
     *,
@@ -123,7 +125,7 @@ def get(
                 here.screen.table(table)
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def wait(
     workload: WorkloadId,
     *,
@@ -142,7 +144,7 @@ def wait(
         raise typer.Exit(exit_code(end))
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def logs(
     workload: WorkloadId,
     *,
@@ -180,7 +182,7 @@ def logs(
             raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=PANEL)
 def cancel(
     workloads: Annotated[list[str], typer.Argument(parser=workload_id, metavar="ID", help="Ids, or names of Jobs.")],
     *,
