@@ -19,14 +19,20 @@ _UNIT = 1024
 
 def workloads_table(workloads: Sequence[Workload], now: datetime, *, wide: bool) -> Table:
     header = ("ID", "NAME", "STATUS", "EXIT", "GPUS", "SERVER", "AGE")
-    more = ("RAN", "PROJECT", "BY", "IMAGE") if wide else ()
+    more = ("CLUSTER", "RAN", "PROJECT", "BY", "IMAGE") if wide else ()
     return Table((*header, *more, "MESSAGE"), tuple(_row(it, now, wide=wide) for it in workloads))
 
 
 def _row(it: Workload, now: datetime, *, wide: bool) -> tuple[str, ...]:
     age = format_duration((now - _moment(it["createdAt"])).total_seconds())
     cells = (it["id"], it["name"], status(it), text(it["exitCode"]), text(it["gpuCount"]), it["server"] or "", age)
-    more = (_ran(it, now), (it["project"] or {}).get("slug", ""), it["submittedBy"], it["imageReference"])
+    more = (
+        it["cluster"] or "",
+        _ran(it, now),
+        (it["project"] or {}).get("slug", ""),
+        it["submittedBy"],
+        it["imageReference"],
+    )
     return (*cells, *(more if wide else ()), it["message"])
 
 
@@ -46,6 +52,7 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("phase, reason", f"{it['phase']}, {it['reason']}"),
         ("exit code", _exit(it)),
         ("server", it["server"] or ""),
+        ("cluster", it["cluster"] or ""),
         ("GPUs", f"{it['gpuCount']}: {', '.join(it['gpus']) or 'not known yet'}"),
         ("CPU, memory", f"{it['cpu']}, {_bytes(it['memoryBytes'])}"),
         ("shared memory", _bytes(it["sharedMemoryBytes"])),

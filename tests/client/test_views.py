@@ -44,6 +44,7 @@ def workload(**changed: Any) -> dict[str, Any]:
         "mounts": [],
         "sharedMemoryBytes": None,
         "server": None,
+        "cluster": None,
         "gpus": [],
         "project": None,
         "submittedBy": "owner@example.org",
@@ -64,6 +65,7 @@ ENDED = workload(
     exitCode=139,
     signal=11,
     server="gpu-2",
+    cluster="east",
     startedAt=(NOW - timedelta(seconds=90)).isoformat(),
     completedAt=(NOW - timedelta(seconds=30)).isoformat(),
     project={"slug": "vision", "name": "Computer vision"},
@@ -81,8 +83,8 @@ def test_the_list():
 
 def test_the_wide_list_has_more():
     header, row = lines(views.workloads_table([ENDED], NOW, wide=True))
-    assert " ".join(header.split()) == "ID NAME STATUS EXIT GPUS SERVER AGE RAN PROJECT BY IMAGE MESSAGE"
-    assert row.split()[6:11] == ["3m12s", "1m", "vision", "owner@example.org", "busybox:1.36"]
+    assert " ".join(header.split()) == "ID NAME STATUS EXIT GPUS SERVER AGE CLUSTER RAN PROJECT BY IMAGE MESSAGE"
+    assert row.split()[6:12] == ["3m12s", "east", "1m", "vision", "owner@example.org", "busybox:1.36"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_details_name_variables_without_their_values():
     assert facts["CPU, memory"] == "4, 16Gi"
     assert facts["limits"] == "run 1h, start 30m, waiting none, 2 retries"
     assert facts["submitted"] == "2026-11-30 11:56:48 UTC, 3m12s ago by owner@example.org"
-    assert {"server", "exit code", "started", "ended", "ran", "project", "command"}.isdisjoint(facts)
+    assert {"server", "cluster", "exit code", "started", "ended", "ran", "project", "command"}.isdisjoint(facts)
 
 
 def test_details_of_what_was_asked_for():
