@@ -15,7 +15,7 @@ from uuid import UUID
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from app.cluster.port import Kind
 from app.domain.observed import Terminated
@@ -44,6 +44,15 @@ class Fleet(RuleBasedStateMachine):
         self.ended: dict[UUID, Workload] = {}
         self.recorded: dict[tuple[UUID, int], tuple[object, ...]] = {}
         self.erased: Counter[str] = Counter()  # Jobs of which others left no trace before we had noted any
+
+    @initialize(workloads=st.integers(1, 3), has_pods=st.booleans(), runs=st.booleans())
+    def begins_with(self, workloads: int, has_pods: bool, runs: bool) -> None:
+        """Jobs that were asked for just now: finding the way there again and again would waste the steps."""
+        for which in range(workloads):
+            self.submit(gpus=1 + which % GPUS_PER_NODE, retries=which, limit=None)
+            self.one_is_looked_at(which)
+            if has_pods:
+                self.pod_appears(0, runs)
 
     # people
 
@@ -174,11 +183,16 @@ class Fleet(RuleBasedStateMachine):
         self.cluster.kill(self.nth(self.dying(), which))
 
     @precondition(lambda self: self.cluster.jobs)
-    @rule(which=WHICH)
-    def somebody_deletes_a_job(self, which: int) -> None:
+    @rule(which=WHICH, is_told=st.booleans())
+    def somebody_deletes_a_job(self, which: int, is_told: bool) -> None:
+        """And that is looked at before the news of its pod arrive, or later."""
         name = self.nth(list(self.cluster.jobs), which)
+        workload_id = UUID(self.cluster.jobs[name].workload_id)
         self.cluster.delete_job(name, self.cluster.jobs[name].uid)
         self.note_erased(name)
+        if is_told:
+            self.app.catch_up(Kind.JOBS)
+            self.app.reconcile(workload_id)
 
     @precondition(lambda self: self.cluster.jobs)
     @rule(which=WHICH, word=st.sampled_from(["DeadlineExceeded", "BackoffLimitExceeded"]))
