@@ -148,7 +148,7 @@ class Background:
             self._recent.remember(Known(workload, (attempt,)))
         else:
             self._recent.forget(workload.id)  # what is remembered is from before this attempt
-        self.per_cluster[attempt.cluster].jobs.queue.add(workload.id)
+        self.per_cluster[attempt.cluster].begin(attempt)
 
     async def _look_at_everything(self, _: str) -> datetime | None:
         """What was missed is found here: by a lost signal, by another process, by a restart.

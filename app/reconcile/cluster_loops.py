@@ -163,8 +163,14 @@ class ClusterLoops:
             return self.shared.clock.now() + timedelta(seconds=_LIST_PAUSE)
         return await self._jobs.reconcile(workload_id)
 
+    def begin(self, attempt: Attempt) -> None:
+        """It was placed here just now."""
+        self._jobs.expect(attempt)
+        self.jobs.queue.add(attempt.workload_id)
+
     def begin_anew(self) -> None:
         """With nothing remembered: another process may have worked until now."""
+        self._jobs.forget()
         self._log_keeper.forget()
         self.orphans.forget()
         for loop in self.working_loops:

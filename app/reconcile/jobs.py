@@ -75,7 +75,7 @@ class JobReconciler:
     secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
     installation: str = ""
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
-    _asked: set[str] = field(default_factory=set)  # Jobs that we asked the cluster to make and have not noted yet
+    _unasked: set[str] = field(default_factory=set)  # Jobs of attempts placed just now: certainly not made yet
 
     @property
     def port(self) -> ClusterPort:
@@ -84,6 +84,14 @@ class JobReconciler:
     @property
     def projection(self) -> Projection:
         return self.cluster.projection
+
+    def expect(self, attempt: Attempt) -> None:
+        """An attempt was placed by this process: its first look needs no confirmation."""
+        self._unasked.add(attempt.job_name)
+
+    def forget(self) -> None:
+        """Another process may have worked until now."""
+        self._unasked.clear()
 
     async def reconcile(self, workload_id: UUID) -> datetime | None:
         """Bring one workload a step on, as far as it is in this cluster; returns when to look again at the latest."""
@@ -140,13 +148,13 @@ class JobReconciler:
     async def _observe(self, attempt: Attempt) -> Observation:
         """What is seen of the attempt. An absence that something would be decided on is confirmed with the API.
 
-        So is that of a Job which may have been made, run and been deleted by somebody in a gap of the watches.
+        So is that of every Job which may have been asked for, by an earlier process as well: it may have come, run and
+        been deleted by somebody unseen.
         """
         job, pod = self.projection.observe(attempt.job_name, attempt.job_uid)
-        is_noted = bool(attempt.job_uid) or attempt.ended_at is not None
-        if is_noted:
-            self._asked.discard(attempt.job_name)
-        was_there = is_noted or attempt.job_name in self._asked or attempt.stop_reason is not None
+        if attempt.job_uid or attempt.ended_at is not None or attempt.stop_reason is not None:
+            self._unasked.discard(attempt.job_name)
+        was_there = attempt.job_name not in self._unasked
         if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
         return self._observation(attempt, job, pod)
@@ -187,7 +195,7 @@ class JobReconciler:
                     self.take_log(attempt)
 
     async def _create(self, workload: Workload, attempt: Attempt) -> None:
-        self._asked.add(attempt.job_name)
+        self._unasked.discard(attempt.job_name)
         try:
             job = await self.port.create_job(await self._job_spec(workload, attempt))
         except (ConflictError, RefusedError) as error:

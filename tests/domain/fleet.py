@@ -213,7 +213,7 @@ class ModelApp:
         for kind in Kind:
             self.catch_up(kind)
         self.claims = Claims({"": self.projection})
-        self.asked: set[str] = set()  # Jobs that this process asked for
+        self.unasked: set[str] = set()  # Jobs of attempts that this process placed, not asked for yet
         for workload_id, attempts in self.attempts.items():
             for attempt in attempts:
                 if attempt.ended_at is None and attempt.started_at is None:
@@ -257,6 +257,7 @@ class ModelApp:
                 assert placed.attempt is not None
                 self._store(workload_id, placed.workload, placed.attempt)
                 self.claims.add(placed.attempt, placed.workload)
+                self.unasked.add(placed.attempt.job_name)
             else:
                 self._store(workload_id, replace(workload, reason=answer.reason, message=answer.message), None)
 
@@ -284,8 +285,8 @@ class ModelApp:
 
     def _observe(self, attempt: Attempt) -> Observation:
         job, pod = self.projection.observe(attempt.job_name)
-        may_have_been = bool(attempt.job_uid) or attempt.job_name in self.asked
-        was_there = may_have_been or attempt.stop_reason is not None or attempt.ended_at is not None
+        is_new = not attempt.job_uid and attempt.stop_reason is None and attempt.ended_at is None
+        was_there = not is_new or attempt.job_name not in self.unasked
         if (job is None and was_there) or (pod is None and attempt.pod_uid):
             return self._look(attempt)
         return self._observation(job, pod)
@@ -302,7 +303,7 @@ class ModelApp:
         for action in actions:
             match action:
                 case CreateJob():
-                    self.asked.add(attempt.job_name)
+                    self.unasked.discard(attempt.job_name)
                     job = self.cluster.create(attempt.job_name, self.rows[workload_id], attempt)
                     self.projection.remember_job(job)
                 case DeleteJob(uid):

@@ -74,6 +74,8 @@ class World:
         workload = await self.submit(**changes)
         change = placement(workload, self.clock.now())
         assert await apply_changes(self.organization.id, [change], self.clock.now()) == [True]
+        assert change.attempt is not None
+        self.loops.begin(change.attempt)
         return await loaded(workload)
 
     async def run(self, **changes: Any) -> Workload:

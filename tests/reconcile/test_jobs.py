@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.bus import Bus
 from app.cluster.brake import HeldBackError
 from app.cluster.port import ConflictError, Kind, RefusedError, UnavailableError
 from app.domain.lifecycle import POD_RECHECK_SECONDS
@@ -120,6 +121,21 @@ async def test_a_job_that_came_and_went_in_a_gap_of_the_watches_is_not_made_agai
     await world.settle(workload)
     assert world.cluster.created == [name_of(workload)]
     assert (await loaded(workload)).reason is Reason.JOB_DELETED
+
+
+async def test_what_an_earlier_process_asked_for_is_looked_for_before_it_is_made_again(world: World):
+    """The new process lists an older moment; its Job was made since, ran, and was deleted by somebody."""
+    workload = await world.place()
+    await world.step(workload)
+    world.cluster.start_pod(name_of(workload), world.clock.now())
+    world.cluster.run_container(name_of(workload), world.clock.now())
+    del world.cluster.jobs[name_of(workload)]
+    world.cluster.stop_orphans(world.clock.now())
+    world.restart(Bus())
+    world.watch(Kind.NODES, Kind.JOBS)
+    await world.step(workload)
+    await world.settle(workload)
+    assert world.cluster.created == [name_of(workload)]
 
 
 async def test_an_end_is_final_whatever_the_cluster_says_later(world: World):
