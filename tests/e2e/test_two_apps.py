@@ -21,7 +21,7 @@ from app.demo.seed import ensure_people
 from app.store.database import opened
 from tests.e2e.product import CANCEL, START_SECONDS, Product
 
-NOTICED = 3.0  # seconds within which a wish written by the other process shows an effect
+NOTICED = 8.0  # seconds within which a wish written by the other process shows an effect; a full look comes every 60
 FOLLOWED = 10.0
 
 
