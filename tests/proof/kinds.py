@@ -116,7 +116,7 @@ KINDS = (
         "TIMEOUT",
         frozenset({"RUN_TIMEOUT"}),
         frozenset({137, 143}),
-        env={"SIM_SECONDS": 60},
+        env={"SIM_SECONDS": 600},
         wanted={"timeoutSeconds": 2},
     ),
     Kind(
@@ -126,7 +126,7 @@ KINDS = (
         _ANY_STOP,
         frozenset({0, 1}),
         frozenset({0, 1}),
-        env={"SIM_SECONDS": 60},
+        env={"SIM_SECONDS": 600},
         cancel=(0.0, 0.3),
     ),
     Kind(
@@ -136,7 +136,7 @@ KINDS = (
         _ANY_STOP,
         frozenset({0, 1}),
         frozenset({0, 1}),
-        env={"SIM_SECONDS": 60},
+        env={"SIM_SECONDS": 600},
         cancel=(0.5, 6.0),
     ),
     Kind(
@@ -146,7 +146,7 @@ KINDS = (
         _ANY_STOP,
         frozenset({0, 1}),
         frozenset({0, 1}),
-        env={"SIM_SECONDS": 60, "SIM_IGNORE_TERM": 1},
+        env={"SIM_SECONDS": 600, "SIM_IGNORE_TERM": 1},
         cancel=(1.0, 3.0),
         is_slow=True,
     ),

@@ -33,8 +33,8 @@ class Story:
 
 STORIES = (
     Story("exit", {"timeoutSeconds": 4, "env": {"SIM_SECONDS": 2, "SIM_EXIT_CODE": 3}}),
-    Story("cancel", {"timeoutSeconds": 60, "env": {"SIM_SECONDS": 60}}, is_cancelled=True),
-    Story("timeout", {"timeoutSeconds": 2, "env": {"SIM_SECONDS": 60}}),
+    Story("cancel", {"timeoutSeconds": 900, "env": {"SIM_SECONDS": 600}}, is_cancelled=True),
+    Story("timeout", {"timeoutSeconds": 2, "env": {"SIM_SECONDS": 600}}),
     Story("refused", {"env": {"SIM_OUTCOME": "admission-error"}}),
     Story("no-start", {"startTimeoutSeconds": 2, "env": {"SIM_OUTCOME": "never-starts"}}),
 )
