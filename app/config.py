@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.cluster_settings import DEFAULT_CLUSTER, LABEL, ClusterSetting, parse_clusters
 from app.domain.lifecycle import Policy
+from app.domain.namespaces import Namespaces
 from app.domain.quantity import parse_cpu, parse_memory
 from app.domain.submission import Defaults
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
@@ -62,6 +63,9 @@ class Settings(BaseSettings):
         60, ge=10, description="how long a cluster may give no answer before its workloads are shown as unknown"
     )
     namespace: str = Field("gpuyard", pattern=LABEL, description="where Jobs are made, in every cluster")
+    namespace_per_organization: bool = Field(
+        default=False, description="make an organization's Jobs in a namespace of its own, called after both"
+    )
     pool_label: str = Field(
         "gpuyard.dev/organization",
         min_length=1,
@@ -188,6 +192,10 @@ class Settings(BaseSettings):
         """Whose the rows are that were written before clusters had names: of one named `default`, else the first."""
         names = [cluster.name for cluster in self.all_clusters]
         return DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
+
+    @property
+    def namespaces(self) -> Namespaces:
+        return Namespaces(self.namespace, self.namespace_per_organization)
 
     @property
     def defaults(self) -> Defaults:

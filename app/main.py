@@ -50,7 +50,10 @@ class Application:
 def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort], installation: str) -> Application:
     """Put the parts together. `ports` are by the clusters' names. Nothing is opened or sent yet."""
     bus = Bus()
-    named = {name: Cluster(name, port, Projection(settings.namespace)) for name, port in ports.items()}
+    everywhere = settings.namespace_per_organization
+    named = {
+        name: Cluster(name, port, Projection(settings.namespace, everywhere=everywhere)) for name, port in ports.items()
+    }
     pace = Pace(settings.resync, settings.cluster_lost_after, settings.reconcilers)
     background = Background(
         tuple(named.values()),
@@ -61,6 +64,7 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
         settings.tolerations,
         installation,
         PREFIX + "CLUSTERS",
+        settings.namespaces,
     )
     logs = LogReader(named, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)
@@ -73,7 +77,9 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
 async def closing_ports(settings: Settings) -> AsyncIterator[dict[str, KubernetesPort]]:
     """The way to each cluster of the settings, by its name; connections are opened at first use."""
     observer = Observer(settings.gpu_resources, settings.pool_label)
-    port_settings = PortSettings(settings.namespace, observer=observer, manifest=_manifest(settings))
+    port_settings = PortSettings(
+        settings.namespace, settings.namespace_per_organization, observer=observer, manifest=_manifest(settings)
+    )
     ports = {
         cluster.name: open_port(ConnectionSettings(cluster.kubeconfig, cluster.context), port_settings)
         for cluster in settings.all_clusters

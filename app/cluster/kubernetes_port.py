@@ -7,7 +7,7 @@ for. Left out: the loops around list and watch (`watches`) and any memory of wha
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,8 +23,9 @@ from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
 from app.cluster.log_answer import only_a_log
 from app.cluster.manifest import ManifestSettings, build_job
+from app.cluster.namespaces import OwnNamespaces
 from app.cluster.observer import Observer, last_words
-from app.cluster.permissions import missing_permissions
+from app.cluster.permissions import missing_everywhere, missing_permissions
 from app.cluster.port import (
     ClusterPort,
     ConflictError,
@@ -33,6 +34,7 @@ from app.cluster.port import (
     Kind,
     Listing,
     LogRange,
+    NotSetUpError,
     Observed,
     RefusedError,
     UnavailableError,
@@ -50,6 +52,7 @@ from app.cluster.transport import (
     limits,
 )
 from app.cluster.watch_events import is_older, read_event
+from app.domain.namespaces import Namespaces
 from app.domain.observed import ObservedJob, ObservedPod
 
 LONGEST_WAIT = 5.0  # what the server may ask us to wait inside a call; beyond it the caller shall know
@@ -61,11 +64,14 @@ _FORBIDDEN, _NOT_FOUND, _INVALID = 403, 404, 422
 
 @dataclass(frozen=True)
 class PortSettings:
-    """`watch_seconds`: after which the server ends a watch. `quiet_seconds`: how long one may say nothing before it is
+    """`per_organization`: Jobs are in namespaces of their organizations, not only in `namespace`.
+
+    `watch_seconds`: after which the server ends a watch. `quiet_seconds`: how long one may say nothing before it is
     asked whether anybody is there, `follow_quiet_seconds` how long a log. The others: for a page, an answer, a change.
     """
 
     namespace: str
+    per_organization: bool = False
     observer: Observer = field(default_factory=Observer)
     manifest: ManifestSettings = field(default_factory=ManifestSettings)
     page_size: int = 500
@@ -97,9 +103,7 @@ class KubernetesPort(ClusterPort):
         self._settings = settings
         self._observer = settings.observer
         self._page_sizes: dict[Kind, int] = {}
-        self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
-        self._pods = f"/api/v1/namespaces/{settings.namespace}/pods"
-        self._events = f"/api/v1/namespaces/{settings.namespace}/events"
+        self._namespaces = OwnNamespaces(transport, settings.manifest.pod_security)
 
     async def close(self) -> None:
         await self._transport.close()
@@ -109,17 +113,20 @@ class KubernetesPort(ClusterPort):
             return await _repeat(self._create_job, spec, build_job(spec, self._settings.manifest))
         except RefusedError as error:
             if may_be_accepted_later(error):
-                raise UnavailableError(error.message, status=error.status) from error
+                self._namespaces.forget(spec.namespace)
+                raise NotSetUpError(error.message, status=error.status) from error
             raise
 
-    async def delete_job(self, name: str, uid: str) -> None:
+    async def delete_job(self, name: str, uid: str, namespace: str = "") -> None:
         with _absent_is_fine():
-            await self._delete(f"{self._jobs}/{name}", uid, {"propagationPolicy": "Background"})
+            await self._delete(f"{self._jobs(namespace)}/{name}", uid, {"propagationPolicy": "Background"})
 
-    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(
+        self, job_name: str, job_uid: str = "", namespace: str = ""
+    ) -> tuple[ObservedJob | None, ObservedPod | None]:
         # The Job first: it never knows of a pod that is not to be seen afterwards.
-        job = await _repeat(self._get_job, job_name)
-        job, pod = only_of(job_uid, job, await _repeat(self._pods_of, job_name))
+        job = await _repeat(self._get_job, job_name, namespace)
+        job, pod = only_of(job_uid, job, await _repeat(self._pods_of, job_name, namespace))
         if job is not None and pod is None and not job.failure:
             job = replace(job, obstacle=await self._why_no_pod(job))
         return job, pod
@@ -226,29 +233,37 @@ class KubernetesPort(ClusterPort):
     async def ping(self) -> None:
         await self._transport.call(Request("GET", "/version", limits=limits(PING_SECONDS), is_braked=False))
 
-    async def check(self) -> tuple[str, ...]:
+    async def check(self, organizations: Collection[str] = ()) -> tuple[str, ...]:
         await _repeat(self._transport.call, Request("GET", "/version"))
-        return await missing_permissions(self._transport, self._settings.namespace)
+        if not self._settings.per_organization:
+            return await missing_permissions(self._transport, self._settings.namespace)
+        names = Namespaces(self._settings.namespace, per_organization=True)
+        wanted = {names.of(slug): slug for slug in organizations}
+        lacking = await self._namespaces.lacking(wanted)
+        return (*lacking, *await missing_everywhere(self._transport, wanted))
 
     async def _create_job(self, spec: JobSpec, manifest: dict[str, Any]) -> ObservedJob:
+        names = Namespaces(self._settings.namespace, per_organization=True)
+        if spec.namespace == names.of(spec.organization):
+            await self._namespaces.ensure(spec.namespace, spec.organization)
         try:
-            answer = await self._transport.call(Request("POST", self._jobs, body=manifest))
+            answer = await self._transport.call(Request("POST", self._jobs(spec.namespace), body=manifest))
         except ConflictError:
             return await self._own_job(spec)
         return self._understood_job(answer)
 
     async def _own_job(self, spec: JobSpec) -> ObservedJob:
         """The Job that has the name already, when it is this attempt's: an earlier try of ours got through."""
-        job = await self._get_job(spec.job_name)
+        job = await self._get_job(spec.job_name, spec.namespace)
         if job is None:
             raise UnavailableError(f"job {spec.job_name} could not be created, nor is there one of that name")
         if (job.workload_id, job.attempt) != (str(spec.workload_id), spec.attempt):
             raise ConflictError(f"job {spec.job_name} exists and isn't attempt {spec.attempt} of {spec.workload_id}")
         return job
 
-    async def _get_job(self, name: str) -> ObservedJob | None:
+    async def _get_job(self, name: str, namespace: str) -> ObservedJob | None:
         try:
-            answer = await self._transport.call(Request("GET", f"{self._jobs}/{name}"))
+            answer = await self._transport.call(Request("GET", f"{self._jobs(namespace)}/{name}"))
         except RefusedError as error:
             if error.status == _NOT_FOUND:
                 return None
@@ -260,9 +275,10 @@ class KubernetesPort(ClusterPort):
             return job
         raise UnavailableError("the cluster's API answered with a Job that can't be understood")
 
-    async def _pods_of(self, job_name: str) -> list[ObservedPod]:
+    async def _pods_of(self, job_name: str, namespace: str) -> list[ObservedPod]:
         selector = f"{labels.OURS},{labels.JOB_NAME}={job_name}"
-        answer = await self._transport.call(Request("GET", self._pods, {"labelSelector": selector}))
+        path = f"/api/v1/namespaces/{namespace or self._settings.namespace}/pods"
+        answer = await self._transport.call(Request("GET", path, {"labelSelector": selector}))
         raws = _items(answer)
         pods = [pod for raw in raws if (pod := self._observer.pod(raw))]
         if len(pods) < len(raws):  # saying "absent" of what is there would end a workload
@@ -272,8 +288,9 @@ class KubernetesPort(ClusterPort):
     async def _why_no_pod(self, job: ObservedJob) -> str:
         """What the Job controller last said about a pod that it could not create; its events alone tell."""
         selector = f"involvedObject.uid={job.uid},reason=FailedCreate"
+        path = f"/api/v1/namespaces/{job.namespace or self._settings.namespace}/events"
         try:
-            found = _items(await self._transport.call(Request("GET", self._events, {"fieldSelector": selector})))
+            found = _items(await self._transport.call(Request("GET", path, {"fieldSelector": selector})))
         except (RefusedError, UnavailableError):  # only words: whether there is a pod is known without them
             return ""
         return last_words(found)
@@ -296,6 +313,9 @@ class KubernetesPort(ClusterPort):
     def _pod_path(self, pod: ObservedPod) -> str:
         return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
+    def _jobs(self, namespace: str) -> str:
+        return f"/apis/batch/v1/namespaces/{namespace or self._settings.namespace}/jobs"
+
     def _collection(self, kind: Kind) -> tuple[str, dict[str, str | int]]:
         match kind:
             case Kind.NODES:
@@ -303,7 +323,8 @@ class KubernetesPort(ClusterPort):
             case Kind.PODS:
                 return "/api/v1/pods", {}
             case Kind.JOBS:
-                return self._jobs, {"labelSelector": labels.OURS}
+                where = "/apis/batch/v1/jobs" if self._settings.per_organization else self._jobs("")
+                return where, {"labelSelector": labels.OURS}
 
 
 @contextmanager

@@ -6,6 +6,7 @@ understood becomes None, and the caller counts it. Typed client models are left 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,6 +133,7 @@ def _job(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedJob:
     return ObservedJob(
         uid=needed(metadata, "uid"),
         name=needed(metadata, "name"),
+        namespace=sys.intern(text(metadata, "namespace")),
         workload_id=text(marks, labels.WORKLOAD),
         attempt=_decimal(text(marks, labels.ATTEMPT)) or 0,
         is_deleting=bool(text(metadata, "deletionTimestamp")),

@@ -7,17 +7,18 @@ four errors, and retry or give up is decided by that type:
 
 ClusterError
 ├── UnavailableError  no verdict: unreachable, overloaded, failing, or our credentials aren't accepted; or the
-│                     installation is not in order (no namespace, a full quota, no permission); try again later
+│   │                 installation is not in order (no namespace, a full quota, no permission); try again later
+│   └── NotSetUpError  an operator has to do something first, which the message names
 ├── RefusedError      a verdict on this very request; the same request will be refused again
 ├── ConflictError     the name belongs to something that isn't ours, or the uid is another's
 └── GoneError         the position to continue from is no longer held; list again
 
-Left out: anything about namespaces, which the adapter fixes, and about typed Kubernetes models.
+Where a verb takes a namespace, an empty one is that of the settings. Left out: typed Kubernetes models.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -45,6 +46,10 @@ class UnavailableError(ClusterError):
         super().__init__(message)
         self.retry_after = retry_after
         self.status = status
+
+
+class NotSetUpError(UnavailableError):
+    """What is asked for works once the cluster is set up for us: try again later."""
 
 
 class RefusedError(ClusterError):
@@ -77,6 +82,7 @@ class VolumeMount:
 class JobSpec:
     """One attempt as the cluster is asked to run it. The manifest adds what is the same for every Job.
 
+    `namespace` empty is that of the settings.
     `shared_memory_bytes` None: as the installation sets it for each GPU.
     """
 
@@ -100,6 +106,7 @@ class JobSpec:
     labels: Labels = ()
     mounts: tuple[VolumeMount, ...] = ()
     shared_memory_bytes: int | None = None
+    namespace: str = ""
 
 
 class Kind(StrEnum):
@@ -162,11 +169,13 @@ class ClusterPort(Protocol):
         """Create the Job, or find that this attempt's Job exists already. ConflictError when the name is another's."""
         ...
 
-    async def delete_job(self, name: str, uid: str) -> None:
+    async def delete_job(self, name: str, uid: str, namespace: str = "") -> None:
         """Delete the Job and, in the background, its pods. Absent is success, another uid ConflictError."""
         ...
 
-    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(
+        self, job_name: str, job_uid: str = "", namespace: str = ""
+    ) -> tuple[ObservedJob | None, ObservedPod | None]:
         """The Job and its pod as they are now, read from the API and not from a cache. None means absent.
 
         With `job_uid`, another Job of that name and its pods are absent too.
@@ -209,6 +218,9 @@ class ClusterPort(Protocol):
         """Ask for something small, once. UnavailableError when nobody answers within a few seconds."""
         ...
 
-    async def check(self) -> tuple[str, ...]:
-        """Sentences on what is missing for work: permissions, the namespace. UnavailableError when nobody answers."""
+    async def check(self, organizations: Collection[str] = ()) -> tuple[str, ...]:
+        """Sentences on what is missing for work: permissions, namespaces. UnavailableError when nobody answers.
+
+        `organizations` are the slugs of those whose namespaces are looked at, where they have their own.
+        """
         ...

@@ -30,6 +30,7 @@ class Change:
     name: str
     workload_id: str | None = None
     affects_capacity: bool = False
+    namespace: str = field(default="", compare=False)  # of a pod
 
 
 @dataclass
@@ -65,11 +66,15 @@ def only_of(
 
 @dataclass
 class Projection:
-    """`namespace` is where our Jobs live: a pod elsewhere isn't ours, whatever its labels say."""
+    """`namespace` is where our Jobs live that name none; `everywhere`: there may be Jobs of ours in others too.
+
+    What has a Job's name in another namespace isn't that Job, whatever its labels say.
+    """
 
     namespace: str
     changed: Callable[[Change], None] = lambda _: None
     health: dict[Kind, WatchHealth] = field(default_factory=lambda: {kind: WatchHealth() for kind in Kind})
+    everywhere: bool = False
     _nodes: dict[str, ObservedNode] = field(default_factory=dict)
     _pods: dict[str, ObservedPod] = field(default_factory=dict)
     _bound: dict[str, ObservedPod] = field(default_factory=dict)
@@ -91,14 +96,24 @@ class Projection:
     def nodes(self) -> Mapping[str, ObservedNode]:
         return self._nodes
 
-    def observe(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
-        """The Job and its pod. With `job_uid`, another Job of that name and its pods are absent."""
-        pods = (self._pods[uid] for uid in self._pods_of_job.get(job_name, ()))
-        return only_of(job_uid, self._jobs.get(job_name), pods)
+    def covers(self, namespace: str) -> bool:
+        """Whether Jobs of that namespace are seen here at all: not those from before a setting was changed."""
+        return self.everywhere or namespace in ("", self.namespace)
 
-    def job_names(self) -> set[str]:
-        """Of our Jobs, and of our pods whose Job may be gone."""
-        return self._jobs.keys() | self._pods_of_job.keys()
+    def observe(
+        self, job_name: str, job_uid: str = "", namespace: str = ""
+    ) -> tuple[ObservedJob | None, ObservedPod | None]:
+        """The Job and its pod. With `job_uid`, another Job of that name and its pods are absent."""
+        where = namespace or self.namespace
+        pods = (self._pods[uid] for uid in self._pods_of_job.get(job_name, ()))
+        there = (pod for pod in pods if pod.namespace == where)
+        return only_of(job_uid, self._jobs.get(f"{where}/{job_name}"), there)
+
+    def job_places(self) -> set[tuple[str, str]]:
+        """Namespace and name of our Jobs, and of those of our pods whose Job may be gone."""
+        jobs = {(job.namespace or self.namespace, job.name) for job in self._jobs.values()}
+        pods = (self._pods[uid] for uids in self._pods_of_job.values() for uid in uids)
+        return jobs | {(pod.namespace, pod.job_name) for pod in pods}
 
     def bound_pods(self) -> Iterable[ObservedPod]:
         """Every pod that holds capacity of a node, ours or not."""
@@ -109,10 +124,10 @@ class Projection:
 
     def remember_job(self, job: ObservedJob) -> None:
         """Note a Job that was just created, so that nobody misses it before the watch tells of it."""
-        known = self._jobs.get(job.name)
+        known = self._jobs.get(self._key(job))
         if job.uid in self._forgotten or (known and known.uid == job.uid):
             return
-        self._jobs[job.name] = job
+        self._jobs[self._key(job)] = job
         self._written.add(job.uid)
 
     def begin_list(self, kind: Kind) -> None:
@@ -125,7 +140,7 @@ class Projection:
         kept: set[str] = set()
         for item in items:
             self.put(item)
-            kept.add(_key(item))
+            kept.add(self._key(item))
         for known in [item for key, item in self._of(kind).items() if key not in kept]:
             if known.uid not in self._written:
                 self.drop(known)
@@ -171,21 +186,21 @@ class Projection:
             self.changed(Change(Kind.NODES, node.name, affects_capacity=True))
 
     def _put_job(self, job: ObservedJob) -> None:
-        known = self._jobs.get(job.name)
+        known = self._jobs.get(self._key(job))
         if known and known.uid != job.uid and known.uid in self._written:
             return  # news of an earlier Job of that name; ours of the same name is younger
         self._written.discard(job.uid)
         if known != job:
-            self._jobs[job.name] = job
+            self._jobs[self._key(job)] = job
             self.changed(Change(Kind.JOBS, job.name, workload_of(job.name)))
 
     def _drop_job(self, job: ObservedJob) -> None:
         self._forgotten[job.uid] = None
         if len(self._forgotten) > _MAX_FORGOTTEN:
             del self._forgotten[next(iter(self._forgotten))]
-        known = self._jobs.get(job.name)
+        known = self._jobs.get(self._key(job))
         if known and known.uid == job.uid:
-            del self._jobs[job.name]
+            del self._jobs[self._key(job)]
             self._written.discard(job.uid)
             self.changed(Change(Kind.JOBS, job.name, workload_of(job.name)))
 
@@ -213,7 +228,7 @@ class Projection:
         return pod
 
     def _is_ours(self, pod: ObservedPod) -> bool:
-        return bool(pod.job_name) and pod.namespace == self.namespace
+        return bool(pod.job_name) and (self.everywhere or pod.namespace == self.namespace)
 
     def _tell_pod(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         """Of strangers' pods only what they take matters to anybody."""
@@ -223,11 +238,16 @@ class Projection:
         affects_capacity = _footprint(old) != _footprint(new)
         ours = self._is_ours(pod)
         if ours or affects_capacity:
-            self.changed(Change(Kind.PODS, pod.name, workload_of(pod.job_name) if ours else None, affects_capacity))
+            workload_id = workload_of(pod.job_name) if ours else None
+            self.changed(Change(Kind.PODS, pod.name, workload_id, affects_capacity, pod.namespace))
 
-
-def _key(item: Observed) -> str:
-    return item.uid if isinstance(item, ObservedPod) else item.name
+    def _key(self, item: Observed) -> str:
+        match item:
+            case ObservedPod():
+                return item.uid
+            case ObservedJob():
+                return f"{item.namespace or self.namespace}/{item.name}"
+        return item.name
 
 
 def _footprint(pod: ObservedPod | None) -> tuple[object, ...] | None:

@@ -71,8 +71,9 @@ class ObservedPod:
 class ObservedJob:
     """`failure` is the reason of the Failed or FailureTarget condition, empty while there is none.
 
-    `installation` is the id of the GPUYard that made it, `server` the only one that its pod may run on.
-    `obstacle`: why it has no pod, in the controller's words; only a direct look at the cluster tells.
+    `installation` is the id of the GPUYard that made it, `server` the only one that its pod may run on. An empty
+    `namespace` is that of the settings. `obstacle`: why it has no pod, in the controller's words; only a direct look at
+    the cluster tells.
     """
 
     uid: str
@@ -88,6 +89,7 @@ class ObservedJob:
     server: str = ""
     gpu_resource: str = ""
     obstacle: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True)

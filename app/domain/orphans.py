@@ -50,6 +50,7 @@ class Find:
     name: str
     job: ObservedJob | None = None
     pod: ObservedPod | None = None
+    namespace: str = ""
 
     @property
     def uid(self) -> str:
@@ -91,6 +92,11 @@ def judge(find: Find, workload: Workload | None, attempt: Attempt | None, instal
     return OrphanKind.REPLACED if is_other else None
 
 
+def out_of_place(find: Find, installation: str) -> OrphanKind:
+    """Of a Job with an attempt's name in a namespace where none of the organization's is made."""
+    return OrphanKind.UNKNOWN_ATTEMPT if find.installation == installation else OrphanKind.FOREIGN
+
+
 def orphan(find: Find, kind: OrphanKind, since: datetime, installation: str, policy: Policy) -> Orphan:
     """With the moment of its removal: only of what this installation made, and not where the policy says never."""
     grace = policy.orphan_grace_seconds
@@ -123,6 +129,7 @@ def adopt(workload: Workload, find: Find, now: datetime, cluster: str = "") -> D
         pod_uid=pod.uid if pod else "",
         pod_name=pod.name if pod else "",
         cluster=cluster,
+        namespace=find.namespace,
     )
     check_transition(workload.phase, Phase.CREATING)
     adopted = replace(

@@ -164,6 +164,7 @@ class Attempt:
     log_taken_at: datetime | None = None
     cleaned_at: datetime | None = None
     cluster: str = ""
+    namespace: str = ""  # of its Job; empty, in rows from before it was written down: that of the settings
 
     @property
     def job_name(self) -> str:

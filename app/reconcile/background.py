@@ -11,6 +11,7 @@ from uuid import UUID
 from app.bus import Bus, Listeners
 from app.clock import Clock
 from app.domain.lifecycle import Policy
+from app.domain.namespaces import Namespaces
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 from app.domain.workload import Attempt, Workload
 from app.reconcile.board import Board
@@ -43,6 +44,7 @@ class Background:
     tolerations: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
     installation: str = ""
     setting: str = "the settings"  # what names the clusters, for people
+    namespaces: Namespaces = field(default_factory=lambda: Namespaces("gpuyard"))
     board: Board = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
@@ -69,7 +71,7 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
-        self._scheduler = Scheduler(self.board, self._claims, self.bus, self.clock, self._on_placed)
+        self._scheduler = Scheduler(self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces)
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(
             Listeners(

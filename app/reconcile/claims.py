@@ -64,7 +64,7 @@ class Claims:
 
     def _is_counted(self, attempt: Attempt) -> bool:
         projection = self.projections.get(attempt.cluster)
-        _, pod = projection.observe(attempt.job_name) if projection else (None, None)
+        _, pod = projection.observe(attempt.job_name, namespace=attempt.namespace) if projection else (None, None)
         return pod is not None and (bool(pod.node) or pod.is_over)
 
 

@@ -33,6 +33,7 @@ from app.reconcile.nodes import NodeRecorder
 from app.reconcile.orphans import Orphans
 from app.reconcile.recent import Recent
 from app.reconcile.writing import DecisionWriter
+from app.store import people
 
 _log = structlog.get_logger(__name__)
 
@@ -99,6 +100,7 @@ class ClusterLoops:
             self._keep_log,
             self._log_keeper.rescue.secure,
             it.installation,
+            told_of_a_lack=lambda: self.check.queue.add(ONLY),
         )
         self.orphans = Orphans(self.cluster, it.bus, clock, it.policy, it.writer.claims, it.installation)
         self.strays = KeyedLoop("orphans", clock, self._look_for_orphans)
@@ -228,7 +230,7 @@ class ClusterLoops:
         The loops try on regardless; when the last thing is mended, whatever was held up by it is looked at again.
         """
         try:
-            missing = await self.cluster.port.check()
+            missing = await self.cluster.port.check(await self._slugs())
         except ClusterError as error:
             missing = (error.message,)
         for words in set(missing) - set(self.missing):
@@ -237,6 +239,9 @@ class ClusterLoops:
             self.shared.look_again()
         self.missing = missing
         return self.shared.clock.now() + timedelta(seconds=_CHECK_SECONDS) if missing else None
+
+    async def _slugs(self) -> list[str]:
+        return [organization.slug for organization in await people.organizations()]
 
     def _on_change(self, change: Change) -> None:
         if change.workload_id is not None:
@@ -252,7 +257,9 @@ class ClusterLoops:
     def _pause_of(self, change: Change) -> float:
         if change.kind is not Kind.PODS:
             return _PROGRESS_PAUSE
-        _, pod = self.projection.observe(change.name.rpartition("-")[0])  # a Job's pod is named after it
+        _, pod = self.projection.observe(
+            change.name.rpartition("-")[0], namespace=change.namespace
+        )  # a Job's pod is named after it
         is_urgent = pod is None or pod.is_over or pod.running_since is not None
         return 0.0 if is_urgent else _PROGRESS_PAUSE
 
@@ -268,7 +275,6 @@ class ClusterLoops:
         if await self._recorder.record():
             self.servers_recorded.set()
         for pod in self.projection.bound_pods():
-            workload_id = workload_of(pod.job_name) if pod.namespace == self.projection.namespace else None
-            if workload_id is not None:
+            if workload_id := workload_of(pod.job_name):
                 self.jobs.queue.add(UUID(workload_id))
         return None

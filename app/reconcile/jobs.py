@@ -14,7 +14,15 @@ import structlog
 
 from app.clock import Clock
 from app.cluster.brake import HeldBackError
-from app.cluster.port import ClusterPort, ConflictError, JobSpec, RefusedError, UnavailableError, VolumeMount
+from app.cluster.port import (
+    ClusterPort,
+    ConflictError,
+    JobSpec,
+    NotSetUpError,
+    RefusedError,
+    UnavailableError,
+    VolumeMount,
+)
 from app.cluster.projection import Projection
 from app.domain import wording
 from app.domain.contact import lose_contact, regain_contact
@@ -74,6 +82,7 @@ class JobReconciler:
     take_log: Callable[[Attempt], None]  # told of every ended attempt whose log is not stored
     secure_log: Callable[[Attempt, ObservedPod], Awaitable[None]]
     installation: str = ""
+    told_of_a_lack: Callable[[], None] = lambda: None  # when a Job has to wait for an operator
     _slugs: dict[UUID, str] = field(default_factory=dict)  # of organizations: they never change
     _unasked: set[str] = field(default_factory=set)  # Jobs of attempts placed just now: certainly not made yet
 
@@ -142,6 +151,8 @@ class JobReconciler:
             after = decision.attempt or attempt
             if not (isinstance(error, HeldBackError) and stored.workload.reason is Reason.JOB_NOT_CREATED):
                 await self.writer.write(stored, after, note_obstacle(stored.workload, after, error.message), now)
+            if isinstance(error, NotSetUpError):
+                self.told_of_a_lack()
             raise
         return decision.wake_at
 
@@ -151,10 +162,12 @@ class JobReconciler:
         So is that of every Job which may have been asked for, by an earlier process as well: it may have come, run and
         been deleted by somebody unseen.
         """
-        job, pod = self.projection.observe(attempt.job_name, attempt.job_uid)
         if attempt.job_uid or attempt.ended_at is not None or attempt.stop_reason is not None:
             self._unasked.discard(attempt.job_name)
         was_there = attempt.job_name not in self._unasked
+        if was_there and not self.projection.covers(attempt.namespace):
+            return await self._look(attempt)
+        job, pod = self.projection.observe(attempt.job_name, attempt.job_uid, attempt.namespace)
         if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
         return self._observation(attempt, job, pod)
@@ -165,7 +178,7 @@ class JobReconciler:
         return job is not None and attempt.ended_at is None and overdue
 
     async def _look(self, attempt: Attempt) -> Observation:
-        return self._observation(attempt, *await self.port.find(attempt.job_name, attempt.job_uid))
+        return self._observation(attempt, *await self.port.find(attempt.job_name, attempt.job_uid, attempt.namespace))
 
     def _observation(self, attempt: Attempt, job: ObservedJob | None, pod: ObservedPod | None) -> Observation:
         """A Job that only has the name is nobody's of ours: neither followed nor deleted."""
@@ -238,6 +251,7 @@ class JobReconciler:
             gpu_count=resources.gpu_count,
             gpu_resource=attempt.gpu_resource,
             server=attempt.server,
+            namespace=attempt.namespace,
             run_limit_seconds=spec.timeout_seconds,
             start_limit_seconds=spec.start_timeout_seconds,
         )
@@ -250,7 +264,7 @@ class JobReconciler:
 
     async def _delete(self, attempt: Attempt, uid: str) -> None:
         try:
-            await self.port.delete_job(attempt.job_name, uid)
+            await self.port.delete_job(attempt.job_name, uid, attempt.namespace)
         except ConflictError:
             _log.info("job to delete is another one by now", job=attempt.job_name, uid=uid)
 

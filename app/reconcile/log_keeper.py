@@ -94,7 +94,7 @@ class LogKeeper:
 
     async def _pod(self, attempt: Attempt) -> ObservedPod | None:
         """After a failure the cluster itself is asked first: if it doesn't answer either, the server isn't to blame."""
-        _, pod = self.projection.observe(attempt.job_name)
+        _, pod = self.projection.observe(attempt.job_name, attempt.job_uid, attempt.namespace)
         if pod is None or self._tries.get(key_of(attempt), 0):
-            _, pod = await self.port.find(attempt.job_name)
+            _, pod = await self.port.find(attempt.job_name, attempt.job_uid, attempt.namespace)
         return pod

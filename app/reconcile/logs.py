@@ -153,8 +153,9 @@ class LogReader:
 
     async def find_pod(self, attempt: Attempt) -> ObservedPod | None:
         cluster = self._cluster(attempt)
-        _, pod = cluster.projection.observe(attempt.job_name)
-        return pod or (await cluster.port.find(attempt.job_name))[1]
+        place = (attempt.job_name, attempt.job_uid, attempt.namespace)
+        _, pod = cluster.projection.observe(*place)
+        return pod or (await cluster.port.find(*place))[1]
 
     def _cluster(self, attempt: Attempt) -> Cluster:
         try:

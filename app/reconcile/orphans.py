@@ -18,11 +18,12 @@ from app.bus import Bus
 from app.clock import Clock
 from app.cluster.port import ClusterPort, ConflictError
 from app.domain.lifecycle import Policy
-from app.domain.orphans import Find, Orphan, OrphanKind, adopt, is_adoptable, judge, orphan, supersede
+from app.domain.namespaces import Namespaces
+from app.domain.orphans import Find, Orphan, OrphanKind, adopt, is_adoptable, judge, orphan, out_of_place, supersede
 from app.domain.workload import Attempt, Workload
 from app.reconcile.claims import Claims
 from app.reconcile.clusters import Cluster
-from app.store import audit, reads
+from app.store import audit, people, reads
 from app.store.writes import Change, apply_changes
 
 _log = structlog.get_logger(__name__)
@@ -70,19 +71,23 @@ class Orphans:
 
     def _finds(self) -> Iterator[Find]:
         """Of two attempts of a workload the later one first: that is where the workload stands."""
-        for name in sorted(self.cluster.projection.job_names(), key=lambda name: (len(name), name), reverse=True):
-            job, pod = self.cluster.projection.observe(name)
+        places = self.cluster.projection.job_places()
+        for namespace, name in sorted(places, key=lambda place: (len(place[1]), place[1], place[0]), reverse=True):
+            job, pod = self.cluster.projection.observe(name, namespace=namespace)
             if (job is not None and not job.is_deleting) or (pod is not None and pod.is_held):
-                yield Find(name, job, pod)
+                yield Find(name, job, pod, namespace)
 
     async def _judge(self, finds: Sequence[Find]) -> list[tuple[Find, OrphanKind]]:
         ids = list({named[0] for find in finds if (named := find.attempt)})
         workloads = await reads.workloads_by_id(ids)
         attempts = {(a.workload_id, a.number): a for a in await reads.attempts_of(ids)}
+        slugs = {organization.id: organization.slug for organization in await people.organizations()}
         unexpected = []
         for find in finds:
             workload, attempt = _of(find, workloads, attempts)
-            if workload is not None and is_adoptable(find, workload, attempt, self.installation):
+            if workload is not None and find.namespace not in self._places(attempt, slugs[workload.organization_id]):
+                unexpected.append((find, out_of_place(find, self.installation)))
+            elif workload is not None and is_adoptable(find, workload, attempt, self.installation):
                 last = attempts.get((workload.id, workload.attempt))
                 workloads[workload.id] = await self._adopt(workload, last, find)
             elif kind := judge(find, workload, attempt, self.installation):
@@ -91,11 +96,19 @@ class Orphans:
                 self._in_order.add(find.uid)
         return unexpected
 
+    def _places(self, attempt: Attempt | None, slug: str) -> set[str]:
+        """Where a Job of the organization may be: whoever may make one elsewhere is not to speak for it."""
+        base = self.cluster.projection.namespace
+        if attempt is not None:
+            return {attempt.namespace or base}
+        return {base, Namespaces(base, per_organization=True).of(slug)}
+
     async def _adopt(self, workload: Workload, last: Attempt | None, find: Find) -> Workload:
         """The workload as it is then. An attempt under way of which something is left is seen to its end first."""
         now, changes = self.clock.now(), []
         if last is not None and not workload.waits:
-            if last.cluster != self.cluster.name or await self.port.find(last.job_name) != (None, None):
+            is_here = last.cluster == self.cluster.name
+            if not is_here or await self.port.find(last.job_name, namespace=last.namespace) != (None, None):
                 return workload
             closed = supersede(workload, last, find, now)
             changes.append(Change(workload, closed.workload, last, closed.attempt))
@@ -130,17 +143,17 @@ class Orphans:
 
     async def _is_there(self, find: Find) -> bool:
         """The projection may be behind."""
-        job, pod = await self.port.find(find.name)
+        job, pod = await self.port.find(find.name, namespace=find.namespace)
         if find.job is not None:
             return job is not None and job.uid == find.job.uid
         return job is None and pod is not None and pod.is_held
 
     async def _remove(self, find: Find) -> None:
         """By uid, with all that runs of it; and the pod is let go, as nobody will ever record it."""
-        job, pod = await self.port.find(find.name)
+        job, pod = await self.port.find(find.name, namespace=find.namespace)
         try:
             if job is not None and find.job is not None:
-                await self.port.delete_job(find.name, find.job.uid)
+                await self.port.delete_job(find.name, find.job.uid, find.namespace)
             if pod is not None and pod.is_held and (find.job is None or pod.job_uid in ("", find.job.uid)):
                 await self.port.release_pod(pod)
         except ConflictError:

@@ -31,15 +31,19 @@ async def held_pods(port: ClusterPort) -> list[ObservedPod]:
 
 
 async def of_installation(pods: Sequence[ObservedPod], installation: str, namespace: str) -> list[Held]:
-    """Those of this database: by their mark, or, where they have none yet, by their workload."""
+    """Those of this database: by their mark, or, where they have none yet, by their workload.
+
+    `namespace` is where attempts are that name none.
+    """
     found: list[Held] = []
     for start in range(0, len(pods), _READ_AT_ONCE):
-        some = [pod for pod in pods[start : start + _READ_AT_ONCE] if pod.namespace == namespace]
+        some = pods[start : start + _READ_AT_ONCE]
         names = {pod.uid: named for pod in some if (named := read_job_name(pod.job_name))}
         attempts = {(a.workload_id, a.number): a for a in await reads.attempts_of([w for w, _ in names.values()])}
         for pod in some:
             attempt = attempts.get(names[pod.uid]) if pod.uid in names else None
-            if pod.installation == installation or (not pod.installation and attempt is not None):
+            is_ours = pod.installation == installation or (not pod.installation and attempt is not None)
+            if is_ours and pod.namespace == ((attempt.namespace if attempt else "") or namespace):
                 found.append(Held(pod, attempt is not None and attempt.log_taken_at is not None))
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from app.bus import Bus
 from app.clock import Clock
 from app.domain.cuda import CudaVersion
 from app.domain.lifecycle import Decision, decide_waiting, place
+from app.domain.namespaces import Namespaces
 from app.domain.observed import ObservedNode
 from app.domain.people import Organization
 from app.domain.server import ServerId
@@ -39,6 +40,7 @@ class Scheduler:
     bus: Bus
     clock: Clock
     placed: Callable[[Workload, Attempt], None]  # told of every new attempt once it is stored
+    namespaces: Namespaces
 
     async def tick(self) -> datetime | None:
         """Place what can be placed, word why the rest waits; returns when a waiting workload's time comes."""
@@ -76,15 +78,18 @@ class Scheduler:
         requests = [_request(w, slugs[w.organization_id], names) for w in queue]
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact())
         answers = (await asyncio.to_thread(_plan, requests, take)).answers
-        await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)})
+        await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}, slugs)
         await self._explain(queue, answers)
 
-    async def _place(self, placements: Mapping[UUID, Place]) -> None:
+    async def _place(self, placements: Mapping[UUID, Place], slugs: Mapping[UUID, str]) -> None:
         now = self.clock.now()
 
         def give(workload: Workload) -> Decision:
             answer = placements[workload.id]
-            return place(workload, answer.server, answer.gpu_resource, now, answer.cluster)
+            decision = place(workload, answer.server, answer.gpu_resource, now, answer.cluster)
+            namespace = self.namespaces.of(slugs[workload.organization_id])
+            attempt = replace(decision.attempt, namespace=namespace) if decision.attempt else None
+            return replace(decision, attempt=attempt)
 
         for change in await self._decide(list(placements), give):
             if change.attempt is not None:

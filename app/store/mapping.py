@@ -54,6 +54,7 @@ _ATTEMPT_SAME = (
     "ended_at",
     "log_taken_at",
     "cleaned_at",
+    "namespace",
 )
 _EVENT_SAME = ("workload_id", "message", "at", "attempt", "exit_code", "server")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,10 +67,15 @@ class ScriptedApi:
         self.requests: list[Request] = []
         self.url = ""
         self._answers: dict[tuple[str, str, bool], list[Answer]] = {}
+        self._judges: dict[tuple[str, str], Callable[[Request], Answer]] = {}
         self._open: set[asyncio.Task[None]] = set()
 
     def on(self, method: str, path: str, *answers: Answer, watch: bool = False) -> None:
         self._answers[method, path, watch] = list(answers)
+
+    def judge(self, method: str, path: str, judge: Callable[[Request], Answer]) -> None:
+        """Answers that depend on what is asked."""
+        self._judges[method, path] = judge
 
     def seen(self, method: str, path: str, *, watch: bool = False) -> list[Request]:
         return [r for r in self.requests if (r.method, r.path, "watch" in r.query) == (method, path, watch)]
@@ -92,6 +97,8 @@ class ScriptedApi:
         writer.close()
 
     def choose(self, request: Request) -> Answer:
+        if judge := self._judges.get((request.method, request.path)):
+            return judge(request)
         answers = self._answers.get((request.method, request.path, "watch" in request.query))
         if not answers:
             return failure(404, "NotFound", f"nothing is scripted for {request.method} {request.path}")

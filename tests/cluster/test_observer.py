@@ -159,6 +159,7 @@ def test_a_whole_job():
     assert OBSERVER.job(sample("job-exit3")) == ObservedJob(
         uid="54b06fc8-12fc-4f59-bf94-3cd14d81798c",
         name="gw-00000000000000000000000000000002-1",
+        namespace="gy-cluster-try",
         workload_id="00000000-0000-0000-0000-000000000002",
         attempt=1,
         failure="BackoffLimitExceeded",

@@ -1,5 +1,6 @@
 """The projection: what it keeps, what it tells, and that a list and a watch lead to the same picture."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -55,6 +56,31 @@ def test_a_job_and_its_pod_are_observed_together(projection: Projection, told: l
         (Kind.JOBS, str(WORKLOAD), False),
         (Kind.PODS, str(WORKLOAD), True),
     ]
+
+
+def test_what_has_a_jobs_name_in_another_namespace_is_not_that_job(told: list[Change]):
+    """Whoever may make Jobs elsewhere must not be able to say how ours ended."""
+    projection = Projection(NAMESPACE, told.append, everywhere=True)
+    ours, theirs = job(), replace(job(uid="theirs"), namespace="other", is_complete=True)
+    their_pod = pod("theirs", namespace="other", phase="Succeeded")
+    for item in (ours, pod(), theirs, their_pod):
+        projection.put(item)
+    assert projection.observe(JOB) == projection.observe(JOB, namespace=NAMESPACE) == (ours, pod())
+    assert projection.observe(JOB, namespace="other") == (theirs, their_pod)
+    projection.drop(theirs)
+    projection.drop(their_pod)
+    assert projection.observe(JOB) == (ours, pod())
+    assert projection.observe(JOB, namespace="other") == (None, None)
+
+
+def test_a_listing_of_all_namespaces_keeps_what_it_holds_in_each(told: list[Change]):
+    projection = Projection(NAMESPACE, told.append, everywhere=True)
+    here, there = job(), replace(job(uid="there"), namespace="other")
+    projection.replace(Kind.JOBS, [here, there])
+    projection.begin_list(Kind.JOBS)
+    projection.replace(Kind.JOBS, [there])
+    assert projection.observe(JOB)[0] is None
+    assert projection.observe(JOB, namespace="other")[0] == there
 
 
 def test_the_end_of_a_pod_frees_what_it_held_and_is_kept(projection: Projection, told: list[Change]):

@@ -23,6 +23,7 @@ class Workbench:
     namespace: str
     node: ObservedNode
     image: str
+    own_namespace: str = ""  # of an organization, where its Jobs are not in the settings' one
     _started: list[ObservedJob] = field(default_factory=list)
 
     def spec(
@@ -75,7 +76,7 @@ class Workbench:
         seen: Seen = (None, None)
         try:
             async with asyncio.timeout(seconds):
-                while not holds(seen := await self.port.find(name)):  # noqa: ASYNC110 - a direct read is the point
+                while not holds(seen := await self.port.find(name, namespace=self.own_namespace)):  # noqa: ASYNC110 - a direct read is the point
                     await asyncio.sleep(0.05)
         except TimeoutError:
             raise AssertionError(f"waited {seconds} s; the last that was seen: {seen}") from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
-from app.cluster.permissions import NEEDED
+from app.cluster.permissions import CREATE_NAMESPACES, NEEDED, NEEDED_PER_ORGANIZATION, Permission
 from app.config import PREFIX, Settings
 from tests.docs.pages import ROOT
 
@@ -35,17 +36,20 @@ def granted(rules: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     )
 
 
-def needed(*, everywhere: bool) -> list[tuple[str, str, str]]:
-    return sorted(
-        (it.verb, it.group, f"{it.resource}/{it.subresource}".rstrip("/"))
-        for it in NEEDED
-        if it.everywhere is everywhere
-    )
+def named(permissions: Iterable[Permission]) -> list[tuple[str, str, str]]:
+    return sorted((it.verb, it.group, f"{it.resource}/{it.subresource}".rstrip("/")) for it in permissions)
 
 
 def test_rights_are_exactly_those_needed():
-    assert granted(the("ClusterRole")["rules"]) == needed(everywhere=True)
-    assert granted(the("Role")["rules"]) == needed(everywhere=False)
+    assert granted(the("ClusterRole")["rules"]) == named(it for it in NEEDED if it.everywhere)
+    assert granted(the("Role")["rules"]) == named(it for it in NEEDED if not it.everywhere)
+
+
+def test_rights_with_a_namespace_for_each_organization():
+    role, binding = yaml.safe_load_all((DEPLOY / "namespace-per-organization" / "rbac.yaml").read_text())
+    assert granted(role["rules"]) == named([*NEEDED_PER_ORGANIZATION, CREATE_NAMESPACES])
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == the("ClusterRoleBinding")["subjects"]
 
 
 def test_rights_are_given_where_the_jobs_are_to_the_account_of_the_program():

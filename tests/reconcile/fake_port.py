@@ -7,7 +7,7 @@ its own time, a pod that carries our finalizer stays until it is released. Left 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -51,6 +51,7 @@ class FakeCluster:
     boundary: Hook = _nothing
     meanwhile: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
     _failures: dict[str, list[ClusterError]] = field(default_factory=dict)
+    everywhere: bool = False  # whether Jobs of all namespaces are listed
     _serial: int = 0
 
     def fail(self, where: str, *errors: ClusterError) -> None:
@@ -76,6 +77,7 @@ class FakeCluster:
                 installation=spec.installation,
                 server=spec.server,
                 gpu_resource=spec.gpu_resource,
+                namespace=spec.namespace,
             )
             self.jobs[job.name] = job
             self.specs[job.name] = spec
@@ -85,17 +87,21 @@ class FakeCluster:
         self._end("create_job")
         return job
 
-    async def delete_job(self, name: str, uid: str) -> None:
+    async def delete_job(self, name: str, uid: str, namespace: str = "") -> None:
         await self._begin("delete_job")
-        if job := self.jobs.get(name):
+        if (job := self.jobs.get(name)) and (job.namespace or "gpuyard") == (namespace or "gpuyard"):
             if job.uid != uid:
                 raise ConflictError(f"job {name} has another uid")
             del self.jobs[name]
         self._end("delete_job")
 
-    async def find(self, job_name: str, job_uid: str = "") -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(
+        self, job_name: str, job_uid: str = "", namespace: str = ""
+    ) -> tuple[ObservedJob | None, ObservedPod | None]:
         await self._begin("find")
-        found = only_of(job_uid, self.jobs.get(job_name), (p for p in self.pods.values() if p.job_name == job_name))
+        job, where = self.jobs.get(job_name), namespace or "gpuyard"
+        pods = (p for p in self.pods.values() if (p.job_name, p.namespace) == (job_name, where))
+        found = only_of(job_uid, job if job and (job.namespace or "gpuyard") == where else None, pods)
         self._end("find")
         return found
 
@@ -145,7 +151,7 @@ class FakeCluster:
     async def ping(self) -> None:
         await self._begin("ping")
 
-    async def check(self) -> tuple[str, ...]:
+    async def check(self, organizations: Collection[str] = ()) -> tuple[str, ...]:  # noqa: ARG002
         await self._begin("check")
         return ()
 
@@ -154,10 +160,13 @@ class FakeCluster:
     def items(self, kind: Kind) -> tuple[Observed, ...]:
         held: dict[Kind, dict[str, ObservedNode] | dict[str, ObservedJob] | dict[str, ObservedPod]] = {
             Kind.NODES: self.nodes,
-            Kind.JOBS: self.jobs,
+            Kind.JOBS: {name: job for name, job in self.jobs.items() if self._is_listed(job)},
             Kind.PODS: self.pods,
         }
         return tuple(held[kind].values())
+
+    def _is_listed(self, job: ObservedJob) -> bool:
+        return self.everywhere or job.namespace in ("", "gpuyard")
 
     def pod_of(self, job_name: str) -> ObservedPod | None:
         return choose_pod(pod for pod in self.pods.values() if pod.job_name == job_name)
@@ -168,7 +177,7 @@ class FakeCluster:
         pod = ObservedPod(
             f"pod-of-{job_name}",
             f"{job_name}-abcde",
-            "gpuyard",
+            spec.namespace or "gpuyard",
             job_name,
             spec.server,
             "Pending",

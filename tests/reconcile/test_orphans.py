@@ -283,3 +283,18 @@ async def test_nothing_is_placed_before_it_is_known_what_the_cluster_has(world: 
     await look(world)
     await world.background.schedule.reconcile("all")
     assert (await loaded(workload)).attempt == 3
+
+
+async def test_whoever_makes_jobs_in_another_namespace_does_not_speak_for_a_workload(world: World):
+    """With namespaces of organizations Jobs are listed in all: one that looks like a later attempt is not adopted."""
+    world.cluster.everywhere = world.projection.everywhere = True
+    workload = await world.submit()
+    name = name_of(workload)
+    theirs = a_job(world, name, workload_id=str(workload.id), attempt=1, installation="", namespace="theirs")
+    assert await look(world) == {name: OrphanKind.FOREIGN}
+    assert (await loaded(workload)).phase is Phase.QUEUED
+    world.cluster.jobs[name] = replace(theirs, namespace="gpuyard-acme")
+    assert await look(world) == {}
+    adopted = await loaded(workload)
+    [attempt] = await world.attempts(workload)
+    assert (adopted.phase, attempt.namespace) == (Phase.CREATING, "gpuyard-acme")

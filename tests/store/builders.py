@@ -46,10 +46,11 @@ async def a_stored_workload(organization: Organization, **changes: Any) -> Workl
     return workload
 
 
-def placement(workload: Workload, at: datetime = START) -> Change:
+def placement(workload: Workload, at: datetime = START, namespace: str = "") -> Change:
     """The change that gives a waiting workload its server."""
     decision = place(workload, SERVER, GPU, at, CLUSTER)
-    return Change(workload, decision.workload, None, decision.attempt)
+    assert decision.attempt
+    return Change(workload, decision.workload, None, replace(decision.attempt, namespace=namespace))
 
 
 async def a_placed_workload(organization: Organization, **changes: Any) -> tuple[Workload, Attempt]:

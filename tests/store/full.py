@@ -90,4 +90,5 @@ def a_full_attempt(attempt: Attempt) -> Attempt:
         ended_at=LATER + timedelta(seconds=3),
         log_taken_at=LATER + timedelta(seconds=5),
         cleaned_at=LATER + timedelta(seconds=4),
+        namespace="gpuyard-acme",
     )

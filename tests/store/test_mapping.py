@@ -102,6 +102,7 @@ attempt_values: dict[str, st.SearchStrategy[Any]] = {
     "ended_at": st.none() | moments,
     "log_taken_at": st.none() | moments,
     "cleaned_at": st.none() | moments,
+    "namespace": text,
 }
 attempts = st.builds(Attempt, **attempt_values)
 new_events = st.builds(
