@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.domain.dns_names import DNS_LABEL
+
 DEFAULT_CLUSTER = "default"
-LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"  # a DNS label
 _IN_CLUSTER = "in-cluster"
 _FORM = "write name=/path/to/kubeconfig, name=/path/to/kubeconfig#context or name=in-cluster, separated by commas"
 
@@ -40,7 +41,7 @@ def _parse(entry: str) -> ClusterSetting:
     if not equals or not target:
         msg = f"{entry[:80]!r} names no cluster; {_FORM}"
         raise ValueError(msg)
-    if not re.fullmatch(LABEL, name):
+    if not re.fullmatch(DNS_LABEL, name):
         msg = f"{name[:80]!r} is no name for a cluster: lower-case letters, digits and -, at most 63"
         raise ValueError(msg)
     if target == _IN_CLUSTER:

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.cluster_settings import DEFAULT_CLUSTER, LABEL, ClusterSetting, parse_clusters
+from app.cluster_settings import DEFAULT_CLUSTER, ClusterSetting, parse_clusters
+from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
 from app.domain.quantity import parse_cpu, parse_memory
@@ -23,8 +24,6 @@ from app.domain.submission import Defaults
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
 PREFIX = "GPUYARD_"
-DNS_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"  # of most things in Kubernetes
-LONGEST_NAME = 253
 SERVICE_LINKS = ("GPUYARD_SERVICE_", "GPUYARD_PORT_")  # Kubernetes puts these beside a Service named gpuyard
 # Other commands read these, those that talk to a service among them.
 NOT_SETTINGS = frozenset(
@@ -54,7 +53,9 @@ class Settings(BaseSettings):
     )
     in_cluster: bool = Field(default=False, description="use the pod's own service account instead of a kubeconfig")
     cluster: str = Field(
-        DEFAULT_CLUSTER, pattern=LABEL, description="what the one cluster of `kubeconfig` or `in_cluster` is called"
+        DEFAULT_CLUSTER,
+        pattern=rf"^{DNS_LABEL}$",
+        description="what the one cluster of `kubeconfig` or `in_cluster` is called",
     )
     clusters: Annotated[tuple[ClusterSetting, ...], NoDecode] = Field(
         (), description="several clusters: name=/path/to/kubeconfig, #context after it, or name=in-cluster, by commas"
@@ -62,7 +63,7 @@ class Settings(BaseSettings):
     cluster_lost_after: int = Field(
         60, ge=10, description="how long a cluster may give no answer before its workloads are shown as unknown"
     )
-    namespace: str = Field("gpuyard", pattern=LABEL, description="where Jobs are made, in every cluster")
+    namespace: str = Field("gpuyard", pattern=rf"^{DNS_LABEL}$", description="where Jobs are made, in every cluster")
     namespace_per_organization: bool = Field(
         default=False, description="make an organization's Jobs in a namespace of its own, called after both"
     )
@@ -92,7 +93,7 @@ class Settings(BaseSettings):
     runtime_class: str = Field(
         "",
         pattern=rf"^({DNS_NAME})?$",
-        max_length=LONGEST_NAME,
+        max_length=LONGEST_DNS_NAME,
         description="runtime class of Jobs; empty: the node's default",
     )
     image_pull_secrets: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -132,7 +133,7 @@ class Settings(BaseSettings):
     @field_validator("image_pull_secrets")
     @classmethod
     def _named(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if wrong := [name for name in value if len(name) > LONGEST_NAME or not re.fullmatch(DNS_NAME, name)]:
+        if wrong := [name for name in value if len(name) > LONGEST_DNS_NAME or not re.fullmatch(DNS_NAME, name)]:
             msg = f"must name Secrets, separated by commas; {wrong[0][:80]!r} is no name of one"
             raise ValueError(msg)
         return value

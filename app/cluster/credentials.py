@@ -28,7 +28,6 @@ from app.cluster.proxy import proxy_for
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN = "BearerToken"  # noqa: S105 — the library's name for it
 _FILE_KEYS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-MOST_CONNECTIONS = 256  # at the same time: three watches, what reconciling asks, and each log that is followed
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Access:
 async def load(settings: ConnectionSettings) -> Access:
     """UnavailableError when there are none to be had, as they may appear later."""
     source = settings.kubeconfig or "the cluster's service account"
-    configuration = Configuration(connection_pool_maxsize=MOST_CONNECTIONS)
+    configuration = Configuration()
     try:
         if settings.kubeconfig is None:
             access = await asyncio.to_thread(_of_service_account, settings.service_account, configuration)

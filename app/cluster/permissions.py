@@ -36,7 +36,7 @@ class Permission:
 NEEDED = (
     *(Permission(verb, "", "nodes", everywhere=True) for verb in ("list", "watch")),
     *(Permission(verb, "", "pods", everywhere=True) for verb in ("list", "watch")),
-    *(Permission(verb, "", "pods") for verb in ("get", "patch", "delete")),
+    *(Permission(verb, "", "pods") for verb in ("patch", "delete")),
     Permission("get", "", "pods", "log"),
     Permission("list", "", "events"),
     *(Permission(verb, "batch", "jobs") for verb in ("create", "get", "list", "watch", "delete")),

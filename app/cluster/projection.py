@@ -119,9 +119,6 @@ class Projection:
         """Every pod that holds capacity of a node, ours or not."""
         return self._bound.values()
 
-    def our_jobs(self) -> Iterable[ObservedJob]:
-        return self._jobs.values()
-
     def remember_job(self, job: ObservedJob) -> None:
         """Note a Job that was just created, so that nobody misses it before the watch tells of it."""
         known = self._jobs.get(self._key(job))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from app.commands.context import SLUG
+from app.commands.context import check_slug
 from app.domain.errors import InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.volumes import Volume, VolumeKind, check_source
@@ -22,7 +22,7 @@ OPERATOR = "operator"
 
 async def create_organization(slug: str, name: str, at: datetime, *, enabled: bool = True) -> Organization:
     """The first organization of an installation owns the servers that carry no pool label."""
-    _check_slug("slug", slug)
+    check_slug("slug", slug)
     is_first = not await people.has_default_organization()
     organization = await people.add_organization(slug, name or slug, enabled=enabled, is_default=is_first, at=at)
     await _note(at, "create_organization", slug)
@@ -48,7 +48,7 @@ async def create_user(email: str, password_hash: str, slug: str, role: Role, at:
 
 
 async def create_project(slug: str, project: str, name: str, at: datetime) -> Project:
-    _check_slug("project", project)
+    check_slug("project", project)
     organization = await _organization(slug)
     made = await people.add_project(organization.id, project, name or project, at)
     await _note(at, "create_project", slug, project)
@@ -59,7 +59,7 @@ async def create_volume(
     slug: str, name: str, kind: VolumeKind, source: str, at: datetime, *, read_only: bool = False
 ) -> None:
     """Storage that the organization's workloads may mount by name. Whether it is there, the cluster finds out."""
-    _check_slug("name", name)
+    check_slug("name", name)
     check_source(kind, source)
     organization = await _organization(slug)
     await volumes.add_volume(Volume(organization.id, name, kind, source, read_only), at)
@@ -121,12 +121,6 @@ async def _organization(slug: str) -> Organization:
     if organization is None:
         raise NotFoundError(f"there is no organization {slug!r}")
     return organization
-
-
-def _check_slug(field: str, slug: str) -> None:
-    if not SLUG.fullmatch(slug):
-        words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-        raise InvalidInputError.of(field, f"{slug[:80]!r} is not a slug: {words}")
 
 
 async def _note(at: datetime, action: str, slug: str, detail: str = "") -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from app.bus import Bus
 from app.clock import Clock
-from app.domain.errors import DomainError
+from app.domain.dns_names import DNS_LABEL
+from app.domain.errors import DomainError, InvalidInputError
 from app.domain.people import (
     Organization,
     Permission,
@@ -21,7 +22,14 @@ from app.domain.people import (
 from app.domain.submission import Defaults
 from app.store import audit, people, servers
 
-SLUG = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+SLUG = re.compile(DNS_LABEL)
+
+
+def check_slug(field: str, slug: str) -> None:
+    """Raises InvalidInputError, about `field`."""
+    if not SLUG.fullmatch(slug):
+        words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+        raise InvalidInputError.of(field, f"{slug[:80]!r} is not a slug: {words}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from app.commands.context import SLUG, CommandContext, noting_refusals, open_organization
+from app.commands.context import CommandContext, check_slug, noting_refusals, open_organization
 from app.domain.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from app.domain.people import (
     Organization,
@@ -49,9 +49,7 @@ async def create_project(
 ) -> Project:
     """Raises ConflictError where there is one of that slug."""
     async with _managing(context, principal, "create_project", slug, Permission.MANAGE_PROJECTS, project) as found:
-        if not SLUG.fullmatch(project):
-            words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-            raise InvalidInputError.of("slug", f"{project[:80]!r} is not a slug: {words}")
+        check_slug("slug", project)
         return await people.add_project(found.id, project, _name(name or project), context.clock.now())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.domain.dns_names import DNS_NAME, LONGEST_DNS_NAME
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.shell_words import split_words
 
@@ -16,9 +17,8 @@ Labels = tuple[tuple[str, str], ...]
 
 MAX_LABELS = 32
 MAX_PART = 63  # of a value, and of a key without its prefix
-MAX_PREFIX = 253
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PREFIX = re.compile(DNS_NAME)
 _TAKEN_DOMAINS = ("gpuyard.dev", "kubernetes.io", "k8s.io", "x-k8s.io")
 _TAKEN_KEYS = frozenset({"job-name", "controller-uid"})  # the Job controller's own, from before it used a prefix
 _KEY_RULE = (
@@ -54,7 +54,7 @@ def _check_pair(field: str, key: str, value: str) -> Problem | None:
 
 def _is_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
-    if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= MAX_PREFIX):
+    if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= LONGEST_DNS_NAME):
         return False
     return len(name) <= MAX_PART and _PART.fullmatch(name) is not None
 

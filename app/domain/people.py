@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 _ROLE_MEANINGS = {
     Role.OWNER: "uses GPU workloads and manages the organization",
-    Role.ADMIN: "uses GPU workloads",
+    Role.ADMIN: "uses GPU workloads and manages projects",
     Role.MEMBER: "belongs to the organization; GPU workloads are not for members",
     Role.VIEWER: "sees the organization; GPU workloads are not for viewers",
 }
@@ -46,8 +46,8 @@ class Scope(StrEnum):
 
 _SCOPE_MEANINGS = {
     Scope.WORKLOADS_READ: "read workloads, servers and events",
-    Scope.WORKLOADS_WRITE: "submit and cancel workloads, and read them",
-    Scope.ORGANIZATION_ADMIN: "manage the organization",
+    Scope.WORKLOADS_WRITE: "submit, cancel, hold, retry and delete workloads, and read them",
+    Scope.ORGANIZATION_ADMIN: "manage projects, members and tokens, as far as the role may",
 }
 
 

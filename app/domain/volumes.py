@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from app.domain.dns_names import DNS_NAME, LONGEST_DNS_NAME
 from app.domain.errors import InvalidInputError, Problem
 
 MAX_MOUNTS = 32
 MAX_PATH = 1024
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NFS_SERVER = re.compile(r"[A-Za-z0-9.\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 # Of the container itself, or of the kernel: what is mounted over it breaks the container or hides its GPUs.
 _TAKEN = ("/dev", "/proc", "/sys")
@@ -111,7 +111,7 @@ def check_source(kind: VolumeKind, source: str) -> None:
     """Raise InvalidInputError unless the source is one that a pod can carry."""
     match kind:
         case VolumeKind.PVC:
-            if len(source) > 253 or not _DNS_NAME.fullmatch(source):  # noqa: PLR2004 — a Kubernetes name's length
+            if len(source) > LONGEST_DNS_NAME or not re.fullmatch(DNS_NAME, source):
                 raise InvalidInputError.of("pvc", f"{source[:80]!r} is not the name of a PersistentVolumeClaim")
         case VolumeKind.NFS:
             server, path = nfs_parts(source)

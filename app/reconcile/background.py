@@ -1,4 +1,4 @@
-"""All loops of the process: those of each cluster, and the common ones: placing, full looks, old logs' purge."""
+"""All loops of the process: those of each cluster, and the common ones: placing, full looks, wishes, purge."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Wishes:
                 seen[organization_id] = last
 
     def _wake(self, event_type: EventType, workload_id: UUID) -> None:
-        if event_type is EventType.SUBMITTED:
-            self.bus.wake_queue()
-        else:
+        if event_type is EventType.CANCEL_REQUESTED:
             self.bus.wake_workload(workload_id)
+        else:
+            self.bus.wake_queue()

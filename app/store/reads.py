@@ -15,7 +15,7 @@ from app.store import mapping
 from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
 from app.store.sharedread import shared_read
 
-_WISHES = [EventType.SUBMITTED.value, EventType.CANCEL_REQUESTED.value]
+_WISHES = [EventType.SUBMITTED.value, EventType.RELEASED.value, EventType.CANCEL_REQUESTED.value]
 
 
 async def find_workload(organization_id: UUID, workload_id: UUID) -> Workload | None:

@@ -80,13 +80,17 @@ class Picture:
     def failures(self) -> list[int]:
         return [health.failures for health in self.projection.health.values()]
 
+    @property
+    def jobs(self) -> set[str]:
+        return {name for name in self.projection.job_names() if self.projection.observe(name)[0]}
+
     async def shows_what_happens(self) -> None:
         """All watches work, and a Job that is made and removed comes and goes."""
         await until(lambda: self.projection.synced and not any(self.failures))
         job = await self.port.create_job(job_spec(server="gpu-1"))
-        await until(lambda: job.name in {known.name for known in self.projection.our_jobs()})
+        await until(lambda: job.name in self.jobs)
         await self.port.delete_job(job.name, job.uid)
-        await until(lambda: not list(self.projection.our_jobs()))
+        await until(lambda: not self.jobs)
 
 
 @asynccontextmanager
@@ -127,11 +131,11 @@ async def test_it_is_killed_and_what_goes_on_meanwhile_is_seen_afterwards(server
     async with picture_of(server) as picture:
         await picture.shows_what_happens()
         job = await picture.port.create_job(job_spec(server="gpu-1"))
-        await until(lambda: len(list(picture.projection.our_jobs())) == 1)
+        await until(lambda: len(picture.jobs) == 1)
         server.kill()
         await until(lambda: all(picture.failures))
-        assert [known.name for known in picture.projection.our_jobs()] == [job.name]
+        assert picture.jobs == {job.name}
         await server.start()
         await picture.port.delete_job(job.name, job.uid)
-        await until(lambda: not list(picture.projection.our_jobs()))
+        await until(lambda: not picture.jobs)
         await picture.shows_what_happens()

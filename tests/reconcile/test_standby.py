@@ -7,6 +7,8 @@ from datetime import timedelta
 from app.bus import Bus
 from app.commands.cancel_workload import cancel_workload
 from app.commands.context import CommandContext
+from app.commands.hold_workload import hold_workload
+from app.commands.release_workload import release_workload
 from app.domain.people import Principal, Role
 from app.domain.states import Phase, Status
 from app.domain.submission import Defaults
@@ -50,6 +52,17 @@ async def test_a_cancel_asked_of_another_process_is_seen_although_the_workload_i
     await world.step(workload)
     assert (await loaded(workload)).phase is Phase.STOPPING
     assert name_of(workload) not in world.cluster.jobs
+
+
+async def test_a_release_asked_of_another_process_wakes_the_queue(world: World):
+    workload = await world.submit()
+    principal = Principal("ada", {world.organization.id: Role.OWNER})
+    elsewhere = CommandContext(world.clock, Bus(), Defaults())
+    await hold_workload(elsewhere, principal, workload.id)
+    await first_look(world)
+    await release_workload(elsewhere, principal, workload.id)
+    await look(world)
+    assert len(world.background.schedule.queue) == 1
 
 
 async def test_a_wish_wakes_once(world: World):
