@@ -148,7 +148,7 @@ def test_a_listing_of_one_kind_leaves_the_others(projection: Projection):
 def test_a_created_job_is_known_at_once(projection: Projection):
     projection.remember_job(job())
     assert projection.observe(JOB) == (job(), None)
-    assert projection.job_names() == {JOB}
+    assert projection.job_places() == {(NAMESPACE, JOB)}
 
 
 def test_a_job_created_during_a_listing_survives_it(projection: Projection):

@@ -82,7 +82,7 @@ class Picture:
 
     @property
     def jobs(self) -> set[str]:
-        return {name for name in self.projection.job_names() if self.projection.observe(name)[0]}
+        return {name for _, name in self.projection.job_places() if self.projection.observe(name)[0]}
 
     async def shows_what_happens(self) -> None:
         """All watches work, and a Job that is made and removed comes and goes."""
