@@ -1,7 +1,8 @@
 """What the servers have free at one moment: the facts of nodes, pods and our own claims, added up once per plan.
 
-Called by `app.reconcile.board`, for the scheduling loop and for whoever shows what is free. Slices (MIG, shared GPUs) are counted
-under their own resource names, but nothing is planned on them yet. The age of a node's report is not weighed here.
+Called by `app.reconcile.board`, for the scheduling loop and for whoever shows what is free. Slices (MIG, shared GPUs)
+are counted under their own resource names, but nothing is planned on them yet. The age of a node's report is not
+weighed here.
 """
 
 from __future__ import annotations
