@@ -80,7 +80,7 @@ def parse_workload_cursor(cursor: str, order: Order) -> Position:
         given = Order(SortField(name), is_descending is True)
         position = Position(_sorted_value(given.field, value), UUID(hex=workload_id))
         is_ours = cursor == workload_cursor(given, position)
-    except (ValueError, OverflowError, TypeError, AttributeError):
+    except (ValueError, OverflowError, TypeError, AttributeError, RecursionError):
         raise _not_ours(cursor) from None
     if not is_ours:
         raise _not_ours(cursor)
@@ -95,9 +95,13 @@ def _sorted_value(field: ListField, value: object) -> Value | None:
     """As it was in the list. Raises ValueError for what the field can't hold."""
     if value is None:
         return None
-    if field.kind is Kind.NUMBER and type(value) is int and abs(value) <= field.largest:
+    if field.kind is Kind.NUMBER:
+        if type(value) is not int or abs(value) > field.largest:
+            raise ValueError(value)
         return value
-    if not isinstance(value, str) or "\0" in value:
+    if not isinstance(value, str) or "\0" in value or len(value) > field.longest:
+        raise ValueError(value)
+    if field.kind is Kind.CHOICE and value not in field.choices:
         raise ValueError(value)
     if field.kind is Kind.MOMENT:
         return datetime.fromisoformat(value).astimezone(UTC)

@@ -5,12 +5,14 @@ Of the two WebSocket protocols only graphql-transport-ws: the legacy one had a w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from cross_web import AsyncHTTPRequestAdapter, HTTPException
+from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -18,10 +20,11 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
+from strawberry.http.streaming import AsyncTextStream, HTTPStreamTransport
 from strawberry.schema import BaseSchema
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.subscriptions import GRAPHQL_SSE_PROTOCOL, GRAPHQL_TRANSPORT_WS_PROTOCOL
-from strawberry.types import ExecutionResult
+from strawberry.types import ExecutionResult, SubscriptionExecutionResult
 from strawberry.types.graphql import OperationType
 from strawberry.types.unset import UNSET, UnsetType
 
@@ -124,6 +127,12 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
             operation_extensions=request_data.extensions,
         )
 
+    def _stream_result(
+        self, request: Request, result: SubscriptionExecutionResult, transport: HTTPStreamTransport
+    ) -> AsyncTextStream:
+        telling = _telling(cast("AsyncGenerator[Any, None]", result))
+        return super()._stream_result(request, cast("SubscriptionExecutionResult", telling), transport)
+
     async def process_result(self, request: Request, result: ExecutionResult) -> GraphQLHTTPResponse:
         """A request that was never executed has no `data` at all; the library would say null."""
         answer = await super().process_result(request, result)
@@ -154,6 +163,16 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
             raise ConnectionRejectionError({"code": refusal.code, "message": refusal.message}) from refusal
         acknowledged: UnsetType = UNSET
         return acknowledged
+
+
+async def _telling(results: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    """What an extension raises, a syntax error too, is told; the library would break the connection off."""
+    try:
+        async with aclosing(results):
+            async for result in results:
+                yield result
+    except GraphQLError as error:
+        yield ExecutionResult(data=None, errors=[error])
 
 
 class _Answer(Response):

@@ -21,7 +21,6 @@ from app.store.people import User
 _log = structlog.get_logger(__name__)
 
 _AT_A_TIME = 2
-_LONGEST_EMAIL = 254
 _LONGEST_PASSWORD = 1024
 
 
@@ -64,7 +63,7 @@ class SignIn:
         """The user whose password it is. The same work whether or not there is such a user."""
         async with self._hashing:
             decoy = self._decoy = self._decoy or await hash_password("nobody's")
-            may_be_one = len(account) <= _LONGEST_EMAIL and "\0" not in account and len(password) <= _LONGEST_PASSWORD
+            may_be_one = len(password) <= _LONGEST_PASSWORD
             user = await people.find_user(account) if may_be_one else None
             is_right = await verify_password((user and user.password_hash) or decoy, password[:_LONGEST_PASSWORD])
         usable = user is not None and bool(user.password_hash) and user.disabled_at is None

@@ -96,7 +96,7 @@ def _pages(here: Session, wanted: Mapping[str, Any], limit: int) -> Iterator[dic
         page = here.of_organization("command/workloads", {**wanted, "first": first, "after": after})["workloads"]
         yield page
         after, left = page["pageInfo"]["endCursor"], None if left is None else left - len(page["edges"])
-        if not page["pageInfo"]["hasNextPage"]:
+        if not (page["edges"] and page["pageInfo"]["hasNextPage"]):
             return
 
 

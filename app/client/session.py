@@ -80,6 +80,10 @@ def session(
     except ClientError as error:
         screen.say(f"gpuyard: {error}")
         raise typer.Exit(failure) from None
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        words = f"what the service answers is not what this command expects ({type(error).__name__}: {error})"
+        screen.say(f"gpuyard: {words}; are they of the same version?")
+        raise typer.Exit(failure) from None
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_DETACHED) from None
     except BrokenPipeError:

@@ -21,6 +21,7 @@ from app.domain.people import (
     Role,
     Scope,
     grantable,
+    grantable_expiry,
     require,
 )
 from app.store import audit, managing, people
@@ -99,7 +100,7 @@ async def _user(address: str) -> UUID:
 
 @dataclass(frozen=True)
 class NewToken:
-    """What a token shall be. `days` None: it does not expire."""
+    """What a token shall be. `days` None: it lives as long as its maker's."""
 
     name: str
     secret_hash: str
@@ -139,7 +140,7 @@ async def _add_token(
     if wanted.days is not None and not 1 <= wanted.days <= MAX_DAYS:
         raise InvalidInputError.of("expiresInDays", f"must be between 1 and {MAX_DAYS}; it is {wanted.days}")
     now = context.clock.now()
-    expires = now + timedelta(days=wanted.days) if wanted.days is not None else None
+    expires = grantable_expiry(principal, now + timedelta(days=wanted.days) if wanted.days is not None else None)
     scopes = grantable(principal, wanted.scopes)
     whose = {"user_id": user_id, "organization_id": organization_id}
     return await people.add_token(

@@ -62,11 +62,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class ListField:
-    """A field that a list can be filtered by. `largest` bounds a number; `choices` are an enum's values."""
+    """A field that a list can be filtered by. `largest` bounds a number, `longest` a text, both as they are stored;
+    `choices` are an enum's values.
+    """
 
     name: str
     kind: Kind
     largest: int = _INT32
+    longest: int = MAX_VALUE
     choices: frozenset[str] = frozenset()
 
 
@@ -77,7 +80,7 @@ def choice_field(name: str, values: Iterable[StrEnum]) -> ListField:
 
 _FIELDS = (
     ListField("id", Kind.ID),
-    ListField("name", Kind.TEXT),
+    ListField("name", Kind.TEXT, longest=100),
     choice_field("status", Status),
     choice_field("phase", Phase),
     choice_field("reason", Reason),
@@ -94,11 +97,11 @@ _FIELDS = (
     ListField("attempt", Kind.NUMBER),
     ListField("exitCode", Kind.NUMBER),
     ListField("succeeded", Kind.BOOLEAN),
-    ListField("server", Kind.TEXT),
-    ListField("cluster", Kind.TEXT),
+    ListField("server", Kind.TEXT, longest=253),
+    ListField("cluster", Kind.TEXT, longest=63),
     ListField("projectId", Kind.ID),
-    ListField("project", Kind.TEXT),
-    ListField("submittedBy", Kind.TEXT),
+    ListField("project", Kind.TEXT, longest=63),
+    ListField("submittedBy", Kind.TEXT, longest=254),
     ListField("createdAt", Kind.MOMENT),
     ListField("startedAt", Kind.MOMENT),
     ListField("completedAt", Kind.MOMENT),
@@ -259,7 +262,7 @@ def _no_expression(expression: str) -> str:
 def _value(field: ListField, text: str) -> Value:
     match field.kind:
         case Kind.TEXT:
-            return _text(text)
+            return _text(text, field.longest)
         case Kind.NUMBER:
             return _number(text, field.largest)
         case Kind.BOOLEAN:
@@ -272,9 +275,9 @@ def _value(field: ListField, text: str) -> Value:
             return _of_choices(field, text)
 
 
-def _text(text: str) -> str:
-    if len(text) > MAX_VALUE or "\0" in text:
-        raise ValueError(f"the value may have at most {MAX_VALUE} characters and no NUL")
+def _text(text: str, longest: int) -> str:
+    if len(text) > longest or "\0" in text:
+        raise ValueError(f"the value may have at most {longest} characters and no NUL")
     return text
 
 

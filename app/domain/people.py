@@ -87,7 +87,10 @@ ALL_SCOPES = frozenset(Scope)
 
 @dataclass(frozen=True)
 class Principal:
-    """A caller that has proved who it is. `roles` maps organization ids to the present role there."""
+    """A caller that has proved who it is. `roles` maps organization ids to the present role there.
+
+    `expires_at` is its token's; None: it does not expire.
+    """
 
     name: str
     roles: Mapping[UUID, Role] = field(default_factory=dict)
@@ -95,6 +98,7 @@ class Principal:
     user_id: UUID | None = None
     token_id: UUID | None = None
     email: str = ""
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -180,3 +184,11 @@ def grantable(principal: Principal, scopes: Iterable[Scope]) -> frozenset[Scope]
     if beyond := wanted - principal.scopes:
         raise ForbiddenError(f"this token lacks the scope {', '.join(sorted(beyond))} and can't give it to another one")
     return wanted
+
+
+def grantable_expiry(principal: Principal, wanted: datetime | None) -> datetime | None:
+    """When a token that the principal makes expires: None is when its own does. Raises ForbiddenError for later."""
+    if wanted is None or principal.expires_at is None or wanted <= principal.expires_at:
+        return wanted or principal.expires_at
+    last = principal.expires_at.isoformat(timespec="seconds")
+    raise ForbiddenError(f"this token expires at {last} and can't make one that lives longer")

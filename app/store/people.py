@@ -15,6 +15,8 @@ from app.store import mapping
 from app.store.models import MembershipRow, OrganizationRow, ProjectRow, TokenRow, UserRow
 from app.store.sharedread import shared_read
 
+LONGEST_EMAIL = 254
+
 
 @dataclass(frozen=True)
 class User:
@@ -58,6 +60,8 @@ async def set_gpu_workloads_enabled(slug: str, *, enabled: bool) -> bool:
 
 
 async def find_user(email: str) -> User | None:
+    if len(email) > LONGEST_EMAIL or "\0" in email:  # the database would refuse the question
+        return None
     row = await UserRow.get_or_none(email=email)
     return User(row.id, row.email, row.password_hash, row.disabled_at) if row else None
 
@@ -130,26 +134,20 @@ async def revoke_token(token_id: UUID, at: datetime) -> bool:
 
 async def principal_of_token(secret_hash: str, now: datetime) -> Principal | None:
     """Who the secret stands for at this moment; None for unknown, revoked, expired, or a disabled user's."""
-    token = await _token(secret_hash)
-    return token.principal if token and (token.expires_at is None or now < token.expires_at) else None
-
-
-@dataclass(frozen=True)
-class _Token:
-    principal: Principal
-    expires_at: datetime | None
+    found = await _principal(secret_hash)
+    return found if found and (found.expires_at is None or now < found.expires_at) else None
 
 
 @shared_read
-async def _token(secret_hash: str) -> _Token | None:
+async def _principal(secret_hash: str) -> Principal | None:
     row = await TokenRow.get_or_none(secret_hash=secret_hash).select_related("user")
     if row is None or row.revoked_at is not None:
         return None
-    scopes = frozenset(Scope(s) for s in row.scopes)
+    scopes, expires_at = frozenset(Scope(s) for s in row.scopes), row.expires_at
     if row.user is None:
         roles = {row.organization_id: Role(row.role)}  # type: ignore[attr-defined]
-        return _Token(Principal(f"token {row.name}", roles, scopes, token_id=row.id), row.expires_at)
+        return Principal(f"token {row.name}", roles, scopes, token_id=row.id, expires_at=expires_at)
     if row.user.disabled_at is not None:
         return None
-    person = Principal(row.user.email, await roles_of(row.user.id), scopes, row.user.id, row.id, row.user.email)
-    return _Token(person, row.expires_at)
+    email = row.user.email
+    return Principal(email, await roles_of(row.user.id), scopes, row.user.id, row.id, email, expires_at)

@@ -23,7 +23,9 @@ class CreateTokenInput:
     scopes: list[Scope] | None = strawberry.field(
         default=None, description="What it may be used for: at most what the present token may, which it is by default."
     )
-    expires_in_days: int | None = strawberry.field(default=None, description="Null: it does not expire.")
+    expires_in_days: int | None = strawberry.field(
+        default=None, description="At most what is left to the present token, which it is by default."
+    )
 
 
 @strawberry.type(description="The new token. Its secret is told this once.")

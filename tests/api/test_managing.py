@@ -20,7 +20,7 @@ CREATE_TOKEN = "mutation($input: CreateTokenInput!) { createToken(input: $input)
 REVOKE = "mutation($input: RevokeTokenInput!) { revokeToken(input: $input) { id } }"
 MEMBERS = '{ organization(slug: "acme") { members { email role } } }'
 TOKENS = '{ organization(slug: "acme") { tokens { id name role scopes expiresAt revokedAt } } }'
-OWN_TOKENS = "{ viewer { tokens { id name scopes } } }"
+OWN_TOKENS = "{ viewer { tokens { id name scopes expiresAt } } }"
 
 
 async def refused(api: Api, query: str, who: str, **wanted: Any) -> dict[str, Any]:
@@ -91,8 +91,9 @@ async def test_the_last_owner_stays(api: Api):
     await done(api, SET, organization="acme", email="owner@example.org", role="MEMBER")
 
 
-async def test_nobody_unknown_becomes_a_member(api: Api):
-    error = await refused(api, SET, "owner", organization="acme", email="nobody@example.org", role="ADMIN")
+@pytest.mark.parametrize("email", ["nobody@example.org", "x" * 255, "a\0b"])
+async def test_nobody_unknown_becomes_a_member(api: Api, email: str):
+    error = await refused(api, SET, "owner", organization="acme", email=email, role="ADMIN")
     assert (error["code"], "an operator creates people" in error["message"]) == ("NOT_FOUND", True)
 
 
@@ -140,6 +141,19 @@ async def test_a_person_makes_and_revokes_tokens_of_their_own(api: Api):
 )
 async def test_no_token_is_made_that_can_do_more_than_its_maker(api: Api, who: str, wanted: dict[str, Any], code: str):
     assert (await refused(api, CREATE_TOKEN, who, **wanted))["code"] == code
+
+
+async def test_no_token_lives_longer_than_its_maker(api: Api):
+    brief = await done(api, CREATE_TOKEN, "owner", name="brief", expiresInDays=2)
+    headers = {"authorization": f"Bearer {brief['token']}"}
+    async with api.client(None, **headers) as client:
+        for days, code in ((None, None), (1, None), (3, "FORBIDDEN")):
+            wanted = {"input": {"name": f"for {days} days", "expiresInDays": days}}
+            answer = (await client.post("/graphql", json={"query": CREATE_TOKEN, "variables": wanted})).json()
+            assert [error["extensions"]["code"] for error in answer.get("errors", ())] == ([code] if code else [])
+    made = {t["name"]: t["expiresAt"] for t in (await api.data(OWN_TOKENS, who="owner"))["viewer"]["tokens"]}
+    assert made["for None days"] == made["brief"]
+    assert made["for 1 days"] < made["brief"]
 
 
 async def test_a_token_can_revoke_itself_and_no_other(api: Api):

@@ -164,6 +164,14 @@ async def streamed(url: str, body: dict[str, Any], count: int) -> list[tuple[str
     return found
 
 
+@pytest.mark.parametrize(
+    ("query", "code"), [("subscription {", "GRAPHQL_PARSE_FAILED"), ("{ a }" + " " * 100_000, "TOO_COMPLEX")]
+)
+async def test_a_wrong_request_for_a_stream_is_told(api: Api, ws_url: str, query: str, code: str):
+    [(kind, answer), (last, _)] = await streamed(ws_url, {"query": query}, 2)
+    assert (kind, last, answer["errors"][0]["extensions"]["code"]) == ("next", "complete", code)
+
+
 async def test_events_come_as_server_sent_events(api: Api, ws_url: str):
     after = {"query": EVENTS, "variables": {"org": "acme"}}
     reading = asyncio.create_task(streamed(ws_url, after, 1))

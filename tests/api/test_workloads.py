@@ -135,6 +135,11 @@ MALFORMED = [
     forged("w", "gpuCount", True, True, ZERO),
     forged("w", "name", True, "a\0b", ZERO),
     forged("w", "name", 1, "a", ZERO),
+    forged("w", "gpuCount", True, "a", ZERO),
+    forged("w", "status", True, "no status", ZERO),
+    forged("w", "name", True, "a" * 101, ZERO),
+    forged("w", "imageReference", True, "a" * 701, ZERO),
+    urlsafe_b64encode(b"[" * 4500).decode(),
     forged("w", [], True, "a", ZERO),
     forged("x", "createdAt", True, "2026-01-01T00:00:00+00:00", ZERO),
 ]
@@ -235,6 +240,7 @@ async def test_a_cursor_of_another_order_is_refused_with_both_named(api: Api):
         ({"filterBy": ["gpuCount>=two"]}, "filterBy[0]", "at character 11: expected a whole number"),
         ({"filterBy": ["name==a", "colour==red"]}, "filterBy[1]", "there is no field 'colour'"),
         ({"search": "x" * 201}, "search", "at most 5 words and 200 characters"),
+        ({"filterBy": ["submittedBy!=" + "x" * 255]}, "filterBy[0]", "at most 254 characters"),
         ({"offset": -1}, "offset", "must be between 0 and 1000000; it is -1"),
     ],
 )

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import stamina
+import typer
 
 from app.client.api import Api, tls_context
+from app.client.commands import wait
 from app.client.connection import Connection
 from app.client.errors import ClientError, LostAnswerError, RefusedError, UnreachableError
+from app.client.waiting import EXIT_UNKNOWN
 from app.simcluster.certificate import make_certificate
 from tests.client.scripted import CUT, Answer, Script, answering, data, refused
 
@@ -140,3 +144,23 @@ def test_a_certificate_that_nobody_vouches_for(tmp_path: Path, monkeypatch: pyte
             ask(script.url)
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         assert ask(script.url) == {"viewer": 1}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        data({}),
+        data({"organization": 5}),
+        data({"organization": {"workload": {"status": "COMPLETED"}}}),
+        refused("no", fields=["x"]),
+        Answer(200, "[" * 100_000),
+    ],
+)
+def test_what_nobody_expects_is_one_line_and_no_containers_exit_code(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("GPUYARD_TOKEN", "gpuyard_secret")
+    with answering(answer) as script, pytest.raises(typer.Exit) as end:
+        wait(str(UUID(int=1)), server=script.url, organization="acme")
+    assert end.value.exit_code == EXIT_UNKNOWN
+    assert "is not what this command expects" in capsys.readouterr().err

@@ -77,7 +77,8 @@ def test_expressions(expression: str, expected: tuple[str, Operator, Value | Non
         ("succeeded==yes", 12, "expected true or false, found 'yes'"),
         ("id==7", 5, "expected a UUID, found '7'"),
         ("name==a\0b", 7, "no NUL"),
-        ("name==" + "x" * 701, 7, "at most 700 characters"),
+        ("name==" + "x" * 101, 7, "at most 100 characters"),
+        ("imageReference==" + "x" * 701, 17, "at most 700 characters"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(expression: str, position: int, words: str):

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tortoise.fields import CharField
 
 from app.domain.filters import (
     FIELDS,
@@ -26,9 +27,10 @@ from app.domain.filters import (
 from app.domain.people import Organization
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
-from app.store import people
+from app.store import listing, people
 from app.store.database import Database
 from app.store.listing import Position, Selection, count_workloads, list_workloads
+from app.store.models import ProjectRow, WorkloadRow
 from app.store.writes import insert_workload
 from tests.clock import START
 from tests.store.builders import a_new_workload, a_stored_workload, an_organization
@@ -280,3 +282,14 @@ async def test_conditions_together_find_what_each_of_them_leaves(database: Datab
     for conditions in asked:
         wanted = {w.id for w, p in stored if all(meets(c, value_of(c.field, w, p)) for c in conditions)}
         assert set(await ids(Selection(organization.id, conditions))) == wanted, conditions
+
+
+def test_a_value_may_be_as_long_as_its_column_and_no_longer():
+    """The database would refuse the question."""
+    columns = WorkloadRow._meta.fields_map
+    own = {name: columns.get(listing._COLUMNS.get(name, name)) for name in FIELDS}
+    longest = {name: column.max_length for name, column in own.items() if isinstance(column, CharField)}
+    longest["project"] = ProjectRow._meta.fields_map["slug"].max_length  # type: ignore[attr-defined]
+    texts = {name for name in longest if FIELDS[name].kind is Kind.TEXT}
+    assert {name: FIELDS[name].longest for name in texts} == {name: longest[name] for name in texts}
+    assert len(texts) == 6
