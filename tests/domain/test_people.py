@@ -25,9 +25,19 @@ OURS = Organization(ORGANIZATION_ID, "acme", "Acme", gpu_workloads_enabled=True)
 THEIRS = Organization(UUID("00000000-0000-4000-8000-00000000000b"), "globex", "Globex", gpu_workloads_enabled=True)
 
 VIEW, READ, WRITE = Permission.VIEW_ORGANIZATION, Permission.READ_WORKLOADS, Permission.WRITE_WORKLOADS
-EVERYTHING = {VIEW, READ, WRITE}
-OF_ROLE = {Role.OWNER: EVERYTHING, Role.ADMIN: EVERYTHING, Role.MEMBER: {VIEW}, Role.VIEWER: {VIEW}}
-OF_SCOPE = {Scope.WORKLOADS_READ: {VIEW, READ}, Scope.WORKLOADS_WRITE: EVERYTHING, Scope.ORGANIZATION_ADMIN: {VIEW}}
+PROJECTS, PEOPLE = Permission.MANAGE_PROJECTS, Permission.MANAGE_ORGANIZATION
+JOBS = {VIEW, READ, WRITE}
+OF_ROLE = {
+    Role.OWNER: {*JOBS, PROJECTS, PEOPLE},
+    Role.ADMIN: {*JOBS, PROJECTS},
+    Role.MEMBER: {VIEW},
+    Role.VIEWER: {VIEW},
+}
+OF_SCOPE = {
+    Scope.WORKLOADS_READ: {VIEW, READ},
+    Scope.WORKLOADS_WRITE: JOBS,
+    Scope.ORGANIZATION_ADMIN: {VIEW, PROJECTS, PEOPLE},
+}
 SCOPES = [frozenset[Scope](), *(frozenset({scope}) for scope in Scope), ALL_SCOPES]
 
 
