@@ -256,7 +256,7 @@ class AttemptRow(Model):
     ended_at = fields.DatetimeField(null=True)
     log_taken_at = fields.DatetimeField(null=True)
     cleaned_at = fields.DatetimeField(null=True)
-    namespace = fields.CharField(max_length=63, default="")
+    namespace = fields.CharField(max_length=63, default="", db_default="")
 
     class Meta:
         table = "attempts"

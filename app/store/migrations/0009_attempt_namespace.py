@@ -11,6 +11,6 @@ class Migration(migrations.Migration):
         ops.AddField(
             model_name='AttemptRow',
             name='namespace',
-            field=fields.CharField(default='', max_length=63),
+            field=fields.CharField(default='', db_default='', max_length=63),
         ),
     ]
