@@ -1,19 +1,22 @@
-"""How many operations a credential may ask for: a token bucket each, in this process.
+"""How many operations a token may ask for: a bucket each, in this process.
 
-A bucket holds ten seconds' worth and fills steadily, so bursts pass and floods don't. Whoever sends no credential, or a
-wrong one, has a bucket as well: guessing tokens is slow.
+A bucket holds ten seconds' worth and fills steadily, so bursts pass and floods don't. All who send no token, or a wrong
+one, share a bucket: guessing tokens is slow.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 from graphql import GraphQLError
 from strawberry.extensions import SchemaExtension
+
+from app.domain.errors import UnauthenticatedError
 
 BURST_SECONDS = 10
 RATE_LIMITED = "RATE_LIMITED"
@@ -45,11 +48,20 @@ class Rates:
 class RateLimit(SchemaExtension):
     """Refuses an operation of a credential that asks for too many. A subscription counts once, when it begins."""
 
-    def on_operation(self) -> Iterator[None]:
+    async def on_operation(self) -> AsyncIterator[None]:
         context = self.execution_context.context
         services = context.services
-        wait = services.rates.take(context.authorization or "", services.commands.clock.monotonic())
+        whose = await _whose(context) if services.rates.per_second else ""
+        wait = services.rates.take(whose, services.commands.clock.monotonic())
         if wait:
             words = f"more than {services.rates.per_second} operations a second; try again in {wait} s"
             raise GraphQLError(words, extensions={"code": RATE_LIMITED, "retryAfter": wait})
         yield
+
+
+async def _whose(context: Any) -> str:
+    """The token's id, however its header is spelled; empty for all who have none that is valid."""
+    try:
+        return str((await context.caller()).token_id)
+    except UnauthenticatedError:
+        return ""

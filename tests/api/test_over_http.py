@@ -211,6 +211,21 @@ async def test_a_token_that_asks_for_too_much_is_told_when_to_come_back(api: Api
         assert (await client.post("/graphql", json={"query": NAME})).json()["data"]
 
 
+@pytest.mark.parametrize(
+    "credentials",
+    [[f"Bearer{' ' * n}{secret('admin')}" for n in range(1, 12)], [f"Bearer {n}" for n in range(11)]],
+    ids=["one token, spelled in many ways", "guesses"],
+)
+async def test_another_spelling_or_another_guess_is_no_way_round_the_limit(api: Api, credentials: list[str]):
+    few, codes = limited(api, rates=Rates(1)), []
+    for credential in credentials:
+        async with few.client(None, authorization=credential) as client:
+            answer = (await client.post("/graphql", json={"query": NAME})).json()
+            codes += [error["extensions"]["code"] for error in answer.get("errors", ())]
+    assert codes[-1] == "RATE_LIMITED"
+    assert codes.count("RATE_LIMITED") == 1
+
+
 def test_the_number_of_remembered_credentials_is_bounded():
     rates = Rates(1)
     for number in range(20_000):
