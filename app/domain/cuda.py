@@ -58,6 +58,14 @@ def parse_driver(text: str) -> Version | None:
     return tuple(int(p) for p in parts) if text and all(p.isdecimal() for p in parts) else None
 
 
+def is_newer_minor(cuda: CudaVersion | None, supported: str) -> bool:
+    """Whether a toolkit is of a later minor version than the highest that a driver was made for, as `12.2`."""
+    found = _LEADING.match(supported)
+    if cuda is None or found is None:
+        return False
+    return cuda.major == int(found[1]) and cuda.minor > int(found[2])
+
+
 def driver_runs(driver: Version | None, cuda: CudaVersion | None) -> bool:
     """True unless the driver is known to be older than the CUDA version's minimum."""
     minimum = cuda.minimum_driver if cuda else None

@@ -38,7 +38,7 @@ def check_labels(pairs: Sequence[tuple[str, str]], field: str = "labels") -> lis
 
 
 def _check_pair(field: str, key: str, value: str) -> Problem | None:
-    if not _is_key(key):
+    if not is_key(key):
         return Problem(f"{field}.key", f"{key[:80]!r} {_KEY_RULE}")
     if _is_taken(key):
         words = f"{key[:80]!r} is not free to use: keys of Kubernetes and of GPUYard mean something to programs"
@@ -52,7 +52,8 @@ def _check_pair(field: str, key: str, value: str) -> Problem | None:
     return None
 
 
-def _is_key(key: str) -> bool:
+def is_key(key: str) -> bool:
+    """Kubernetes' rule for the keys of labels and taints."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= LONGEST_DNS_NAME):
         return False

@@ -1,8 +1,8 @@
 """What to do with a workload now: load → **decide** → apply, and this is decide.
 
-Three pure functions over frozen facts and `now`: `decide` for the attempt under way, `decide_waiting` for a workload
-that wants a server, `decide_cleanup` for what an ended attempt left in the cluster. Each returns new nouns, the
-actions to take once those are stored, and when to look again although nothing changed. Nothing here awaits.
+Pure functions over frozen facts and `now`: `decide` for the attempt under way, `decide_waiting` for a workload that
+wants a server; what an ended attempt left in the cluster is `app.domain.cleanup`'s. Each returns new nouns, the actions
+to take once those are stored, and when to look again although nothing changed. Nothing here awaits.
 """
 
 from __future__ import annotations
@@ -413,36 +413,14 @@ def _end_waiting(workload: Workload, status: Status, reason: Reason, words: str,
     return _move(replace(workload, completed_at=now), status, TERMINAL_PHASES[status], reason, words)
 
 
-def place(workload: Workload, server: str, gpu_resource: str, now: datetime, cluster: str = "") -> Decision:
-    """Give a waiting workload its server: the next attempt, whose Job does not exist yet."""
+def place(
+    workload: Workload, server: str, gpu_resource: str, now: datetime, cluster: str = "", note: str = ""
+) -> Decision:
+    """Give a waiting workload its server: the next attempt, whose Job does not exist yet. `note` is told with it."""
     attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now, cluster=cluster)
     placed = replace(workload, attempt=attempt.number, server=server, cluster=cluster, not_before=None)
-    words = wording.placed(server, workload.spec.resources.gpu_count)
+    words = wording.placed(server, workload.spec.resources.gpu_count, note)
     return Decision(_move(placed, Status.PENDING, Phase.CREATING, Reason.PLACED, words), attempt)
-
-
-def decide_cleanup(
-    attempt: Attempt, seen: Observation, now: datetime, policy: Policy
-) -> tuple[Attempt, tuple[Action, ...], datetime | None]:
-    """What is left of an ended attempt: first its log is stored, then the pod is released, then, after a while, the Job
-    goes.
-
-    A Job that ended by itself is kept for `job_retention_seconds`, so that people find it with kubectl.
-    """
-    if attempt.log_taken_at is None:
-        return attempt, (TakeLog(),), None  # whoever stores it asks again
-    actions: list[Action] = [ReleasePod(seen.pod)] if seen.pod is not None and seen.pod.is_held else []
-    if seen.job is None:
-        gone = seen.pod is None or not seen.pod.is_held
-        return (replace(attempt, cleaned_at=now) if gone else attempt), tuple(actions), None
-    assert attempt.ended_at is not None  # noqa: S101 — only asked for an ended attempt
-    kept_until = attempt.ended_at + timedelta(seconds=policy.job_retention_seconds)
-    has_stopped = seen.pod is None or seen.pod.is_over  # a sidecar may run on, on the GPUs
-    if attempt.stop_reason is None and attempt.exit_code is not None and has_stopped and now < kept_until:
-        return attempt, tuple(actions), kept_until
-    if not seen.job.is_deleting:
-        actions.append(DeleteJob(seen.job.uid))
-    return attempt, tuple(actions), None
 
 
 def _move(workload: Workload, status: Status, phase: Phase, reason: Reason, message: str) -> Workload:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.domain.labels import is_key
 from app.domain.observed import Taint
 
 _CORDON = "node.kubernetes.io/unschedulable"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 
 
@@ -37,7 +37,7 @@ class Toleration:
         """`key[=value][:effect]`. Raises ValueError."""
         named, _, effect = text.partition(":")
         key, equals, value = named.partition("=")
-        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or (":" in text and effect not in _EFFECTS):
+        if not is_key(key) or not _VALUE.fullmatch(value) or (":" in text and effect not in _EFFECTS):
             msg = f"{text[:80]!r} is not key[=value][:effect]; effects are {', '.join(_EFFECTS)}"
             raise ValueError(msg)
         if key == _CORDON:

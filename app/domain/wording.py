@@ -57,8 +57,15 @@ def released(by: str) -> str:
     return f"released by {by}; waits for free GPUs again"
 
 
-def placed(server: str, gpu_count: int) -> str:
-    return f"placed on {server} with {gpus(gpu_count)}; its Job is being created"
+def placed(server: str, gpu_count: int, note: str = "") -> str:
+    return f"placed on {server} with {gpus(gpu_count)}; its Job is being created" + (f". {note}" if note else "")
+
+
+def newer_toolkit(cuda: str, supported: str) -> str:
+    return (
+        f"Its CUDA {cuda} is newer than the {supported} that the server's driver was made for: it runs, but for what "
+        "needs a newer driver"
+    )
 
 
 def clocks_differ(ahead: int) -> str:

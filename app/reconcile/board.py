@@ -46,6 +46,12 @@ class Board:
         parts = [self._part(cluster, lambda node: node.pool) for cluster in answering]
         return {server.id: server for part in parts for server in part().servers}
 
+    def cuda_of(self, server: ServerId) -> str:
+        """The highest CUDA version that the server's driver was made for, as its node says; empty where it doesn't."""
+        found = (it.projection.nodes.get(server.name) for it in self.clusters if it.name == server.cluster)
+        node = next(found, None)
+        return node.cuda if node else ""
+
     def why_unseen(self, cluster: str) -> str:
         """Why a server on record in that cluster is not among `servers`."""
         found = next((it for it in self.clusters if it.name == cluster), None)

@@ -25,6 +25,7 @@ from app.cluster.port import (
 )
 from app.cluster.projection import Projection
 from app.domain import wording
+from app.domain.cleanup import decide_cleanup
 from app.domain.contact import lose_contact, regain_contact
 from app.domain.lifecycle import (
     POD_RECHECK_SECONDS,
@@ -37,7 +38,6 @@ from app.domain.lifecycle import (
     SecureLog,
     TakeLog,
     decide,
-    decide_cleanup,
     is_to_be_confirmed,
     miss_volumes,
     note_obstacle,

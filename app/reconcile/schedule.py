@@ -15,7 +15,8 @@ from uuid import UUID
 
 from app.bus import Bus
 from app.clock import Clock
-from app.domain.cuda import CudaVersion
+from app.domain import wording
+from app.domain.cuda import CudaVersion, is_newer_minor
 from app.domain.lifecycle import Decision, decide_waiting, place
 from app.domain.namespaces import Namespaces
 from app.domain.observed import ObservedNode
@@ -86,7 +87,8 @@ class Scheduler:
 
         def give(workload: Workload) -> Decision:
             answer = placements[workload.id]
-            decision = place(workload, answer.server, answer.gpu_resource, now, answer.cluster)
+            note = self._note(workload, ServerId(answer.server, answer.cluster))
+            decision = place(workload, answer.server, answer.gpu_resource, now, answer.cluster, note)
             namespace = self.namespaces.of(slugs[workload.organization_id])
             attempt = replace(decision.attempt, namespace=namespace) if decision.attempt else None
             return replace(decision, attempt=attempt)
@@ -95,6 +97,12 @@ class Scheduler:
             if change.attempt is not None:
                 self.claims.add(change.attempt, change.after)
                 self.placed(change.stored, change.attempt)
+
+    def _note(self, workload: Workload, server: ServerId) -> str:
+        """What is worth a warning about the server that was chosen."""
+        cuda = CudaVersion.parse(workload.spec.cuda) if workload.spec.cuda else None
+        supported = self.board.cuda_of(server)
+        return wording.newer_toolkit(str(cuda), supported) if is_newer_minor(cuda, supported) else ""
 
     async def _decide(self, ids: Sequence[UUID], decide: Callable[[Workload], Decision]) -> list[Change]:
         """Load those that still wait, decide, write; returns the changes that won. A lost one is planned again."""

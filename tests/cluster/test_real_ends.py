@@ -19,7 +19,8 @@ import pytest
 from app.cluster.answers import error_of, may_be_accepted_later
 from app.cluster.observer import Observer, last_words
 from app.cluster.port import RefusedError
-from app.domain.lifecycle import Action, Decision, DeleteJob, Policy, decide, decide_cleanup
+from app.domain.cleanup import decide_cleanup
+from app.domain.lifecycle import Action, Decision, DeleteJob, Policy, decide
 from app.domain.observed import Observation
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Attempt, Workload

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from app.cluster.port import Kind, Observed
 from app.cluster.projection import Projection
+from app.domain.cleanup import decide_cleanup
 from app.domain.events import event_between, event_of
 from app.domain.lifecycle import (
     Action,
@@ -27,7 +28,6 @@ from app.domain.lifecycle import (
     ReleasePod,
     TakeLog,
     decide,
-    decide_cleanup,
     decide_waiting,
     is_to_be_confirmed,
     place,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.cuda import MINIMUM_DRIVER, CudaVersion, cuda_of_image, driver_runs, parse_driver
+from app.domain.cuda import MINIMUM_DRIVER, CudaVersion, cuda_of_image, driver_runs, is_newer_minor, parse_driver
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,23 @@ def test_within_a_major_version_the_minor_one_rules_nothing_out(
 
 def test_a_version_is_written_with_a_dot() -> None:
     assert str(CudaVersion(12, 4)) == "12.4"
+
+
+@pytest.mark.parametrize(
+    ("cuda", "supported", "is_newer"),
+    [
+        ((12, 4), "12.2", True),
+        ((12, 2), "12.2", False),
+        ((12, 1), "12.2", False),
+        ((13, 0), "12.2", False),
+        ((11, 8), "12.2", False),
+        ((12, 10), "12.9", True),
+        ((12, 4), "", False),
+        ((12, 4), "unknown", False),
+        (None, "12.2", False),
+    ],
+)
+def test_a_later_minor_version_of_the_drivers_major_one_is_worth_a_warning(
+    cuda: tuple[int, int] | None, supported: str, is_newer: bool
+) -> None:
+    assert is_newer_minor(CudaVersion(*cuda) if cuda else None, supported) is is_newer

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from app.domain.cleanup import decide_cleanup
 from app.domain.events import event_between
 from app.domain.lifecycle import (
     Action,
@@ -23,7 +24,6 @@ from app.domain.lifecycle import (
     ReleasePod,
     TakeLog,
     decide,
-    decide_cleanup,
     decide_waiting,
     place,
 )

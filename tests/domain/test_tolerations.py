@@ -21,7 +21,9 @@ def test_written_as_kubectl_taint_does(text: str, meant: Toleration) -> None:
     assert str(meant) == text
 
 
-@pytest.mark.parametrize("text", ["", ":NoSchedule", "a:", "a:Never", "a b", "a=b c:NoSchedule", "a/b/c", "é"])
+@pytest.mark.parametrize(
+    "text", ["", ":NoSchedule", "a:", "a:Never", "a b", "a=b c:NoSchedule", "a/b/c", "a..b/x", "é"]
+)
 def test_what_is_no_toleration_is_named(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not key\[=value\]"):
         Toleration.parse(text)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.lifecycle import Action, Decision, DeleteJob, ReleasePod, TakeLog, decide_cleanup, decide_waiting, place
+from app.domain.cleanup import decide_cleanup
+from app.domain.lifecycle import Action, Decision, DeleteJob, ReleasePod, TakeLog, decide_waiting, place
 from app.domain.observed import Observation
 from app.domain.states import InvalidTransitionError, Phase, Reason, Status
 from app.domain.workload import Attempt, Workload

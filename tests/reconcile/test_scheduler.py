@@ -43,6 +43,17 @@ async def test_what_fits_is_placed_and_its_job_is_asked_for(world: World):
     assert [e.type for e in await world.events(workload)] == [EventType.SUBMITTED, EventType.PLACED]
 
 
+async def test_a_toolkit_newer_than_the_servers_driver_is_warned_of(world: World):
+    have(world, node(SERVER, 8, cuda="12.2", driver="535.104.05"))
+    newer = await world.submit(spec=gpus(1, cuda="12.4"))
+    same = await world.submit(spec=gpus(1, cuda="12.2"))
+    await tick(world)
+    [placed_event] = [e for e in await world.events(newer) if e.type is EventType.PLACED]
+    assert "Its CUDA 12.4 is newer than the 12.2 that the server's driver was made for" in placed_event.message
+    [quiet] = [e for e in await world.events(same) if e.type is EventType.PLACED]
+    assert quiet.message.endswith("its Job is being created")
+
+
 async def test_who_came_first_is_placed_first(world: World):
     have(world, node(SERVER, 3))
     queue = []
