@@ -58,7 +58,9 @@ class LogPort:
         told, self._changed = self._changed, asyncio.Event()
         told.set()
 
-    async def find(self, _: str) -> tuple[ObservedJob | None, ObservedPod | None]:
+    async def find(
+        self, _job_name: str, _job_uid: str = "", _namespace: str = ""
+    ) -> tuple[ObservedJob | None, ObservedPod | None]:
         if self.error:
             raise self.error
         return None, self.pod

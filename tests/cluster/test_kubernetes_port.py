@@ -374,12 +374,12 @@ async def test_a_namespace_is_made_once(port: KubernetesPort, api: ScriptedApi):
 
 
 async def test_what_is_missing_is_said_in_words(port: KubernetesPort, api: ScriptedApi):
-    allowed = [answer({"status": {"allowed": True}})] * 7
+    allowed = [answer({"status": {"allowed": True}})] * 6
     api.on("GET", "/version", answer({}))
     api.on("POST", REVIEWS, *allowed, answer({"status": {}}))
     problems = await port.check()
     assert problems[0] == f"the namespace {NAMESPACE} doesn't exist"
-    assert len(problems) == 8
+    assert len(problems) == 7
 
 
 async def test_who_may_not_look_at_the_namespace_lacks_nothing(port: KubernetesPort, api: ScriptedApi):

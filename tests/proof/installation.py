@@ -144,7 +144,7 @@ class Installation:
 
     async def close(self) -> None:
         for process in (self.app, self.cluster):
-            process.stop()
+            await asyncio.to_thread(process.stop)  # what it still has to write goes through this loop's relays
         await self.clients.aclose()
         await self._to_cluster.aclose()
 
