@@ -379,7 +379,7 @@ async def test_what_is_missing_is_said_in_words(port: KubernetesPort, api: Scrip
     api.on("POST", REVIEWS, *allowed, answer({"status": {}}))
     problems = await port.check()
     assert problems[0] == f"the namespace {NAMESPACE} doesn't exist"
-    assert len(problems) == 7
+    assert len(problems) == 8
 
 
 async def test_who_may_not_look_at_the_namespace_lacks_nothing(port: KubernetesPort, api: ScriptedApi):
