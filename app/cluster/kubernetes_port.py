@@ -82,6 +82,11 @@ class PortSettings:
     read_seconds: float = READ_SECONDS
     write_seconds: float = WRITE_SECONDS
 
+    @property
+    def of_organizations(self) -> Namespaces:
+        """Their names, whether or not new Jobs are made there now."""
+        return Namespaces(self.namespace, per_organization=True)
+
 
 def _when_to_repeat(error: Exception) -> bool | float:
     if not isinstance(error, UnavailableError) or isinstance(error, HeldBackError | TooLongError):
@@ -237,14 +242,12 @@ class KubernetesPort(ClusterPort):
         await _repeat(self._transport.call, Request("GET", "/version"))
         if not self._settings.per_organization:
             return await missing_permissions(self._transport, self._settings.namespace)
-        names = Namespaces(self._settings.namespace, per_organization=True)
-        wanted = {names.of(slug): slug for slug in organizations}
+        wanted = {self._settings.of_organizations.of(slug): slug for slug in organizations}
         lacking = await self._namespaces.lacking(wanted)
         return (*lacking, *await missing_everywhere(self._transport, wanted))
 
     async def _create_job(self, spec: JobSpec, manifest: dict[str, Any]) -> ObservedJob:
-        names = Namespaces(self._settings.namespace, per_organization=True)
-        if spec.namespace == names.of(spec.organization):
+        if spec.namespace == self._settings.of_organizations.of(spec.organization):
             await self._namespaces.ensure(spec.namespace, spec.organization)
         try:
             answer = await self._transport.call(Request("POST", self._jobs(spec.namespace), body=manifest))

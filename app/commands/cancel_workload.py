@@ -7,9 +7,9 @@ from uuid import UUID
 
 from app.commands.change_workload import change_workload
 from app.commands.context import CommandContext
-from app.domain.errors import ConflictError
 from app.domain.lifecycle import request_cancel
 from app.domain.people import Principal
+from app.domain.requests import has_ended
 from app.domain.workload import Workload
 
 
@@ -18,7 +18,7 @@ async def cancel_workload(context: CommandContext, principal: Principal, workloa
 
     def decide(workload: Workload, now: datetime) -> Workload:
         if workload.status.is_terminal:
-            raise ConflictError(f"workload {workload_id} has ended already: {workload.status}, {workload.message}")
+            raise has_ended(workload)
         return request_cancel(workload, principal.name, now).workload
 
     return await change_workload(context, principal, "cancel_workload", workload_id, decide)

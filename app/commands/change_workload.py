@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -18,52 +19,64 @@ _TRIES = 20
 Decide = Callable[[Workload, datetime], Workload]
 
 
+@dataclass(frozen=True)
+class Located:
+    """What there is under an id, before anybody's right to it is known. No workload: the slug is empty too."""
+
+    id: UUID
+    workload: Workload | None = None
+    slug: str = ""
+
+    async def open(
+        self, principal: Principal, permission: Permission = Permission.WRITE_WORKLOADS
+    ) -> tuple[Workload, Access]:
+        """The workload and the right to it, to change it unless another is asked for, as owner or admin.
+
+        That there is no such workload and that it is another organization's are not told apart.
+        """
+        if self.workload is None:
+            raise unknown_workload(self.id)
+        try:
+            return self.workload, await open_gpu_workloads(principal, self.slug, permission)
+        except NotFoundError:
+            raise unknown_workload(self.id) from None
+
+
+async def locate(workload_id: UUID) -> Located:
+    workload = await reads.load_workload(workload_id)
+    if workload is None:
+        return Located(workload_id)
+    organization = await people.organization_by_id(workload.organization_id)
+    return Located(workload_id, workload, organization.slug if organization else "")
+
+
 async def change_workload(
     context: CommandContext, principal: Principal, action: str, workload_id: UUID, decide: Decide
 ) -> Workload:
     """The workload as it is then. Raises what `decide` raises, and NotFoundError where there is none for the caller."""
-    slug = await organization_of(workload_id)
-    async with noting_refusals(context, principal, action, slug, str(workload_id)):
-        await open_workload(principal, slug, workload_id)
-        return await _until_it_wins(context, workload_id, decide)
+    located = await locate(workload_id)
+    async with noting_refusals(context, principal, action, located.slug, str(workload_id)):
+        workload, _ = await located.open(principal)
+        return await _until_it_wins(context, workload, decide)
 
 
-async def open_workload(
-    principal: Principal, slug: str, workload_id: UUID, permission: Permission = Permission.WRITE_WORKLOADS
-) -> Access:
-    """The right to it, to change it unless another is asked for, as owner or admin of its organization.
-
-    That there is no such workload and that it is another organization's are not told apart.
-    """
-    if not slug:
-        raise unknown_workload(workload_id)
-    try:
-        return await open_gpu_workloads(principal, slug, permission)
-    except NotFoundError:
-        raise unknown_workload(workload_id) from None
-
-
-async def organization_of(workload_id: UUID) -> str:
-    """The slug; empty where there is no such workload."""
-    workload = await reads.load_workload(workload_id)
-    if workload is None:
-        return ""
-    found = await people.organizations_by_id([workload.organization_id])
-    return found[workload.organization_id].slug
-
-
-async def _until_it_wins(context: CommandContext, workload_id: UUID, decide: Decide) -> Workload:
+async def _until_it_wins(context: CommandContext, workload: Workload, decide: Decide) -> Workload:
     """A workload that is just being placed or has just started moves under our hands."""
     for _ in range(_TRIES):
-        workload = await reads.load_workload(workload_id)
-        if workload is None:
-            raise unknown_workload(workload_id)
         now = context.clock.now()
         after = decide(workload, now)
         if after == workload or (await apply_changes(workload.organization_id, [Change(workload, after)], now))[0]:
-            context.bus.wake_workload(workload_id)
+            context.bus.wake_workload(workload.id)
             context.bus.wake_events(workload.organization_id)
             if after.waits:
                 context.bus.wake_queue()
-            return await reads.load_workload(workload_id) or after
-    raise ConflictError(f"workload {workload_id} keeps changing; try again")
+            return await reads.load_workload(workload.id) or after
+        workload = await _reread(workload.id)
+    raise ConflictError(f"workload {workload.id} keeps changing; try again")
+
+
+async def _reread(workload_id: UUID) -> Workload:
+    workload = await reads.load_workload(workload_id)
+    if workload is None:
+        raise unknown_workload(workload_id)
+    return workload

@@ -59,8 +59,7 @@ async def rename_project(
 ) -> Project:
     """Raises ConflictError where somebody else was first."""
     project = (await people.projects_by_id([project_id])).get(project_id)
-    organizations = await people.organizations_by_id([project.organization_id]) if project else {}
-    organization = next(iter(organizations.values()), None)
+    organization = await people.organization_by_id(project.organization_id) if project else None
     slug = organization.slug if organization else ""
     async with noting_refusals(context, principal, "rename_project", slug, str(project_id)):
         if project is None or organization is None or organization.id not in principal.roles:
@@ -153,8 +152,7 @@ async def revoke_token(context: CommandContext, principal: Principal, token_id: 
     unknown = NotFoundError(f"there is no token {token_id} that you may revoke")
     owner = await managing.token_owner(token_id)
     user_id, organization_id = owner or (None, None)
-    found = await people.organizations_by_id([organization_id]) if organization_id else {}
-    organization = next(iter(found.values()), None)
+    organization = await people.organization_by_id(organization_id) if organization_id else None
     slug = organization.slug if organization else ""
     async with noting_refusals(context, principal, "revoke_token", slug, str(token_id)):
         if organization is not None and organization.id in principal.roles:

@@ -5,25 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from app.commands.change_workload import open_workload, organization_of
+from app.commands.change_workload import locate
 from app.commands.context import CommandContext, noting_refusals
 from app.commands.submit_workload import Submitted, check_against_records, store_new, submitted_before
 from app.domain import requests
-from app.domain.people import Principal, unknown_workload
+from app.domain.people import Principal
 from app.domain.submission import check_idempotency_key
-from app.store import reads
 
 
 async def retry_workload(
     context: CommandContext, principal: Principal, workload_id: UUID, idempotency_key: str | None = None
 ) -> Submitted:
     """The new workload. Raises ConflictError until the old one has ended, and what a submission raises."""
-    slug = await organization_of(workload_id)
-    async with noting_refusals(context, principal, "retry_workload", slug, str(workload_id)):
-        access = await open_workload(principal, slug, workload_id)
-        workload = await reads.load_workload(workload_id)
-        if workload is None:
-            raise unknown_workload(workload_id)
+    located = await locate(workload_id)
+    async with noting_refusals(context, principal, "retry_workload", located.slug, str(workload_id)):
+        workload, access = await located.open(principal)
         key = check_idempotency_key(idempotency_key)
         if earlier := await submitted_before(workload.organization_id, replace(workload.spec, idempotency_key=key)):
             return earlier

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID, uuid4
 
 from app.commands.context import Access, CommandContext, noting_refusals, open_gpu_workloads
-from app.domain import wording
+from app.domain import requests
 from app.domain.errors import ConflictError, InvalidInputError
 from app.domain.people import Permission, Principal
 from app.domain.submission import Draft, check_fits_largest, check_submission, fingerprint
@@ -33,7 +32,8 @@ async def submit_workload(context: CommandContext, principal: Principal, slug: s
         if earlier := await submitted_before(access.organization.id, spec):
             return earlier
         await check_against_records(access, spec)
-        return await store_new(context, _accepted(principal, access.organization.id, spec, context.clock.now()))
+        now = context.clock.now()
+        return await store_new(context, requests.accept(uuid4(), access.organization.id, spec, principal.name, now))
 
 
 async def check_against_records(access: Access, spec: Submission) -> None:
@@ -47,18 +47,6 @@ async def check_against_records(access: Access, spec: Submission) -> None:
     project = (await people.projects_by_id([spec.project_id])).get(spec.project_id)
     if project is None or project.organization_id != access.organization.id:
         raise InvalidInputError.of("projectId", f"{access.organization.slug} has no project {spec.project_id}")
-
-
-def _accepted(principal: Principal, organization_id: UUID, spec: Submission, now: datetime) -> Workload:
-    return Workload(
-        id=uuid4(),
-        organization_id=organization_id,
-        spec=spec,
-        submitted_by=principal.name,
-        created_at=now,
-        queued_at=now,
-        message=wording.submitted(spec.resources.gpu_count),
-    )
 
 
 async def store_new(context: CommandContext, workload: Workload) -> Submitted:

@@ -1,4 +1,4 @@
-"""What a person may ask of a workload that exists, besides a cancel: hold, release, delete, restore, retry. Pure.
+"""What a person may ask, besides a cancel: a new workload, or to hold, release, delete, restore, retry one. Pure.
 
 Each returns the workload as it is then, the same one where it is so already, or raises ConflictError with what its
 present state is and what could be done instead.
@@ -13,7 +13,7 @@ from uuid import UUID
 from app.domain import wording
 from app.domain.errors import ConflictError
 from app.domain.states import Phase, Reason, check_transition
-from app.domain.workload import Workload
+from app.domain.workload import Submission, Workload
 
 
 def hold(workload: Workload, by: str, now: datetime) -> Workload:
@@ -21,7 +21,7 @@ def hold(workload: Workload, by: str, now: datetime) -> Workload:
     if workload.phase is Phase.SUSPENDED:
         return workload
     if workload.status.is_terminal:
-        raise _has_ended(workload)
+        raise has_ended(workload)
     if not workload.waits:
         raise ConflictError(
             f"workload {workload.id} is under way ({workload.phase}: {workload.message}); only what waits for a server "
@@ -36,7 +36,7 @@ def release(workload: Workload, by: str, now: datetime) -> Workload:
     if workload.waits:
         return workload
     if workload.status.is_terminal:
-        raise _has_ended(workload)
+        raise has_ended(workload)
     if workload.phase is not Phase.SUSPENDED or workload.held_at is None:
         raise ConflictError(f"workload {workload.id} isn't held; it is {workload.phase}: {workload.message}")
     check_transition(workload.phase, Phase.RESUMING)
@@ -74,17 +74,22 @@ def retry(workload: Workload, new_id: UUID, by: str, key: str | None, now: datet
             f"workload {workload.id} has not ended; it is {workload.phase}: {workload.message}. "
             "Retry it once it has, or submit another one"
         )
+    spec = replace(workload.spec, idempotency_key=key)
+    return replace(accept(new_id, workload.organization_id, spec, by, now), retry_of=workload.id)
+
+
+def accept(new_id: UUID, organization_id: UUID, spec: Submission, by: str, now: datetime) -> Workload:
+    """The new workload of a request that was checked."""
     return Workload(
         id=new_id,
-        organization_id=workload.organization_id,
-        spec=replace(workload.spec, idempotency_key=key),
+        organization_id=organization_id,
+        spec=spec,
         submitted_by=by,
         created_at=now,
         queued_at=now,
-        message=wording.submitted(workload.spec.resources.gpu_count),
-        retry_of=workload.id,
+        message=wording.submitted(spec.resources.gpu_count),
     )
 
 
-def _has_ended(workload: Workload) -> ConflictError:
+def has_ended(workload: Workload) -> ConflictError:
     return ConflictError(f"workload {workload.id} has ended already: {workload.status}, {workload.message}")

@@ -40,6 +40,10 @@ async def organizations_by_id(ids: Sequence[UUID]) -> dict[UUID, Organization]:
     return {row.id: mapping.organization(row) for row in await OrganizationRow.filter(id__in=list(ids))}
 
 
+async def organization_by_id(organization_id: UUID) -> Organization | None:
+    return (await organizations_by_id([organization_id])).get(organization_id)
+
+
 async def add_organization(slug: str, name: str, *, enabled: bool, is_default: bool, at: datetime) -> Organization:
     """Raises ConflictError when the slug is taken."""
     try:

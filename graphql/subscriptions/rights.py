@@ -9,12 +9,11 @@ from uuid import UUID
 
 from app.auth import TRUSTED_SECONDS
 from app.clock import Clock
-from app.commands.change_workload import open_workload, organization_of
+from app.commands.change_workload import locate
 from app.commands.context import open_gpu_workloads
-from app.domain.people import Organization, Permission, unknown_workload
+from app.domain.people import Organization, Permission
 from app.domain.workload import Workload
 from app.graphql.context import Info
-from app.store import reads
 
 T = TypeVar("T")
 
@@ -43,8 +42,6 @@ async def open_organization(info: Info, slug: str) -> Organization:
 
 async def open_own_workload(info: Info, workload_id: UUID) -> Workload:
     """The workload, if the caller may still read those of its organization."""
-    slug = await organization_of(workload_id)
-    await open_workload(await info.context.caller(), slug, workload_id, Permission.READ_WORKLOADS)
-    if (workload := await reads.load_workload(workload_id)) is None:
-        raise unknown_workload(workload_id)
+    located = await locate(workload_id)
+    workload, _ = await located.open(await info.context.caller(), Permission.READ_WORKLOADS)
     return workload

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated
 from uuid import UUID
 
 import strawberry
 
-from app.bus import LOOK_AGAIN_SECONDS
 from app.domain.errors import ResyncRequiredError
 from app.domain.event_filters import parse_event_conditions, passes
 from app.graphql.context import Info
 from app.graphql.cursors import parse_event_cursor
 from app.graphql.nodes.workload import WorkloadEvent
 from app.graphql.subscriptions.rights import Trust, open_organization
+from app.graphql.subscriptions.tail import tail
 from app.store import reads
-
-_BATCH = 200
 
 
 async def workload_events(
@@ -40,15 +39,11 @@ async def workload_events(
     commands = info.context.services.commands
     trust = Trust(commands.clock, lambda: open_organization(info, organization))
     with commands.bus.following(found.id) as signal:
-        while True:
-            await trust.renew()
-            events = await reads.events_after(found.id, sequence, _BATCH)
-            for event in events:
-                sequence = event.sequence
-                if passes(event, conditions):
-                    yield WorkloadEvent.from_domain(event)
-            if len(events) < _BATCH:
-                await signal.wait(LOOK_AGAIN_SECONDS)
+        async with aclosing(tail(found.id, sequence, signal, trust)) as batches:
+            async for events in batches:
+                for event in events:
+                    if passes(event, conditions):
+                        yield WorkloadEvent.from_domain(event)
 
 
 async def _begin(organization_id: UUID, after: str | None) -> int:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Annotated
 from uuid import UUID
 
 import strawberry
 
-from app.bus import LOOK_AGAIN_SECONDS
+from app.domain.workload import Event
 from app.graphql.context import Info
 from app.graphql.nodes.workload import Workload
 from app.graphql.subscriptions.rights import Trust, open_own_workload
+from app.graphql.subscriptions.tail import tail
 from app.store import reads
-
-_BATCH = 200
 
 
 async def workload_status(
@@ -26,15 +26,16 @@ async def workload_status(
     trust = Trust(commands.clock, lambda: open_own_workload(info, id))
     with commands.bus.following(organization_id) as signal:
         sequence = await reads.last_event_sequence(organization_id)
-        while noun := await reads.load_workload(id):  # as it is at that number, or later
-            yield Workload.from_domain(noun)
-            if noun.status.is_terminal:
-                return
-            is_news = False
-            while not is_news:
-                await trust.renew()
-                events = await reads.events_after(organization_id, sequence, _BATCH)
-                sequence = events[-1].sequence if events else sequence
-                is_news = any(event.workload_id == id for event in events)
-                if not is_news and len(events) < _BATCH:
-                    await signal.wait(LOOK_AGAIN_SECONDS)
+        async with aclosing(tail(organization_id, sequence, signal, trust)) as batches:
+            while noun := await reads.load_workload(id):  # as it is at that number, or later
+                yield Workload.from_domain(noun)
+                if noun.status.is_terminal:
+                    return
+                await _news_of(id, batches)
+
+
+async def _news_of(workload_id: UUID, batches: AsyncGenerator[Sequence[Event], None]) -> None:
+    """Return once there is an event of this workload."""
+    async for events in batches:
+        if any(event.workload_id == workload_id for event in events):
+            return
