@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from app.domain.wording import clip
 
 PLUGIN_SECONDS = 30.0
 _MOST_OUTPUT = 1024 * 1024
+_REAP_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,18 +77,19 @@ async def _run(argv: list[str], environment: dict[str, str], seconds: float) -> 
         async with asyncio.timeout(seconds):
             output, complaints = await process.communicate()
     finally:
-        _end(process)
+        await _end(process)
     if process.returncode:
         raise ValueError(f"it ended with code {process.returncode}: {clip(complaints.decode(errors='replace'))}")
     return output[:_MOST_OUTPUT]
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    """Whatever of its group is left."""
-    try:
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Whatever of its group is left; its end is taken note of, or it would stay as a zombie with its pipes open."""
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+    with suppress(TimeoutError):  # what has left the group may still hold the pipes
+        async with asyncio.timeout(_REAP_SECONDS):
+            await process.wait()
 
 
 def _credential(output: bytes) -> PluginCredential:

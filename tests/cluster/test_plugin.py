@@ -101,6 +101,15 @@ async def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
             await asyncio.sleep(0.02)
 
 
+async def test_one_that_hangs_is_not_left_behind_as_an_ended_process(tmp_path: Path):
+    note = tmp_path / "pid"
+    code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    with pytest.raises(ConfigException, match="no answer within 1 s"):
+        await ask(code, seconds=1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
 def _is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
