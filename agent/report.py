@@ -1,0 +1,151 @@
+"""What a node agent tells the app: the report type, shared by both and free of either.
+
+A report goes out as one GraphQL mutation. Devices are known by their UUID, `index` is for display. Every number that a
+device would not tell is None: a missing number is never a zero. Sequence numbers grow within one
+process of the agent (`agent_id`, `started_at`), so that a late report never overwrites a newer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class HealthReason(StrEnum):
+    """Why a device is not ok. `XID` numbers are NVIDIA's (https://docs.nvidia.com/deploy/xid-errors/)."""
+
+    XID = "xid"
+    ECC_DOUBLE_BIT = "ecc_double_bit"
+    RETIREMENT_PENDING = "retirement_pending"
+    REMAP_PENDING = "remap_pending"
+    REMAP_FAILED = "remap_failed"
+    THERMAL = "thermal"
+    POWER = "power"
+    OFF_THE_BUS = "off_the_bus"
+    LOST = "lost"
+    RESET_REQUIRED = "reset_required"
+    NVML_ERROR = "nvml_error"
+
+
+class DriverState(StrEnum):
+    """Whether the agent can see GPUs at all."""
+
+    OK = "ok"
+    NO_LIBRARY = "no_library"  # libnvidia-ml.so.1 is not there
+    NO_DRIVER = "no_driver"  # the library is, the kernel module is not loaded
+    MISMATCH = "mismatch"  # the driver was upgraded under a running kernel module
+    NO_PERMISSION = "no_permission"
+    NO_GPU = "no_gpu"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class MigInstance:
+    """A slice of a GPU. `profile` as NVIDIA writes it, "1g.10gb"."""
+
+    uuid: str
+    profile: str
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHealth:
+    """`reason` and `since` are None while the device is ok. `xid` is the number of an XID event."""
+
+    health: Health = Health.OK
+    reason: HealthReason | None = None
+    message: str = ""
+    since: datetime | None = None
+    xid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One physical GPU. `cuda` style versions are texts, `compute_capability` is "9.0", memory in MiB."""
+
+    uuid: str
+    index: int
+    pci_bus_id: str = ""
+    product: str = ""
+    memory_mib: int | None = None
+    architecture: str = ""
+    compute_capability: str = ""
+    serial: str | None = None
+    mig_enabled: bool | None = None  # None: the device knows no MIG
+    mig_instances: tuple[MigInstance, ...] = ()
+    nvlink_peers: tuple[str, ...] = ()  # UUIDs
+    persistence_mode: bool | None = None
+    compute_mode: str = ""
+    health: DeviceHealth = DeviceHealth()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All that is fixed about the node's GPUs, whole. `state` other than OK: no device can be trusted to be there."""
+
+    state: DriverState
+    message: str = ""
+    driver_version: str = ""
+    cuda_version: str = ""  # the highest that the driver supports
+    devices: tuple[Device, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has a device: a pod's container. `pod_uid` is empty where the source does not tell it."""
+
+    device: str  # UUID of a GPU or of a MIG instance
+    namespace: str
+    pod: str
+    pod_uid: str = ""
+    container: str = ""
+    is_shared: bool = False  # a replica: others may have the same device
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One device at one moment: percent, MiB, watts, degrees Celsius, MHz."""
+
+    device: str
+    at: datetime
+    utilization: float | None = None
+    memory_used_mib: int | None = None
+    power_watts: float | None = None
+    temperature: float | None = None
+    sm_clock_mhz: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One message. `inventory` and `holders` are None where nothing changed since the last report that arrived."""
+
+    node: str
+    boot_id: str
+    agent_version: str
+    agent_id: str  # of this process: random, so that a restarted agent is told from a late report
+    started_at: datetime  # of this process
+    sequence: int
+    sent_at: datetime
+    inventory: Inventory | None = None
+    holders: tuple[Holder, ...] | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The app's answer. `wants_everything`: it has no inventory of this node; the next report must be whole.
+
+    `received_at` is the app's clock, from which the agent measures its skew; `is_late`: a newer report was there.
+    """
+
+    received_at: datetime
+    wants_everything: bool = False
+    is_late: bool = False
+    interval_seconds: float | None = None
