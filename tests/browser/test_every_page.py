@@ -15,7 +15,7 @@ from playwright.async_api import Page, StorageState, expect
 
 from tests.browser.chromium import AXE
 from tests.browser.conftest import Meet
-from tests.e2e.product import CANCEL, Product
+from tests.e2e.product import Product
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -53,7 +53,7 @@ async def workloads(product: Product) -> dict[str, str]:
     made = {kind: (await product.submit(**wanted))["id"] for kind, wanted in KINDS.items()}
     waiting = await product.submit(gpuCount=8, envVars={"SIM_SECONDS": 600})
     made |= {"waiting": (await product.submit(gpuCount=8))["id"], "cancelled": (await product.submit())["id"]}
-    await product.ask(CANCEL % "id", {"id": made["cancelled"]})
+    await product.cancel(made["cancelled"])
     await product.until(waiting["id"], status="RUNNING")
     for kind in ("completed", "nonzero", "failed", "cancelled"):
         await product.until(made[kind], status=ENDS.get(kind, "COMPLETED"))

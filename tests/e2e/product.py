@@ -123,6 +123,10 @@ class Product:
         workload: dict[str, Any] = answer["data"]["submitWorkload"]["workload"]
         return workload
 
+    async def cancel(self, workload_id: str) -> None:
+        answer = await self.ask(CANCEL % "id", {"id": workload_id})
+        assert "errors" not in answer, answer
+
     async def workload(self, workload_id: str) -> dict[str, Any]:
         answer = await self.ask(WORKLOAD % FIELDS, {"org": "demo", "id": workload_id})
         workload: dict[str, Any] = answer["data"]["organization"]["workload"]
