@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+# What one report may hold at most: the app refuses more, in words. Of a long buffer, send the rest in the next report.
+MOST_DEVICES = 64
+MOST_HOLDERS = 2000
+MOST_SAMPLES = 4000
+OLDEST_SAMPLE_SECONDS = 24 * 3600  # an older one is not kept
+LONGEST_TEXT = 1000  # characters, of any text in it
+
 
 class Health(StrEnum):
     OK = "ok"
