@@ -9,7 +9,7 @@ BENCHES := $(wildcard bench/[a-z]*.py)
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo format check lint types imports house test soak postgres chromium bench lock screenshots sdl lifecycle-doc clean
+.PHONY: help setup demo format check lint types imports house test soak postgres chromium bench lock screenshots sdl released lifecycle-doc clean
 
 ##@ Use
 help: ## show this list
@@ -39,7 +39,7 @@ types: setup ## mypy, strict
 imports: setup ## the layers of docs/architecture.md, held by import-linter
 	$(BIN)/lint-imports --no-logo
 
-house: setup ## the house rules: sizes, clocks, docs, printed schema, third-party files
+house: setup ## the house rules: sizes, clocks, docs, printed schema, breaks of the released one, third-party files
 	$(BIN)/pytest tests/house -q
 
 test: setup postgres chromium ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
@@ -61,6 +61,11 @@ bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement
 sdl: setup ## print the schema to graphql/schema.graphql
 	$(BIN)/python -m app.graphql.print_sdl > graphql/schema.graphql.new
 	mv graphql/schema.graphql.new graphql/schema.graphql
+
+released: setup ## at a release: what clients may rely on is the schema as it is now, and the recorded breaks are forgotten
+	cp graphql/schema.graphql graphql/released.graphql
+	awk '/^\[\[/ { exit } { print }' graphql/breaks.toml > graphql/breaks.toml.new
+	mv graphql/breaks.toml.new graphql/breaks.toml
 
 screenshots: setup ## take the pictures in docs/images from a demo of its own
 	$(BIN)/python scripts/screenshots.py

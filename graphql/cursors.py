@@ -19,6 +19,7 @@ from app.store.listing import Position
 _EVENT, _LOG, _WORKLOAD = "e", "l", "w"
 _LONGEST = 6000  # characters; the longest sorted text is an image reference
 _LAST_SEQUENCE = 2**63 - 1
+_LAST_ATTEMPT = 2**31 - 1  # GraphQL's Int
 _LAST_NANOSECOND = 2**62  # since 1970: the year 2116
 
 
@@ -60,7 +61,8 @@ def parse_log_cursor(cursor: str, workload_id: UUID) -> Place:
         place = Place(*numbers)
     except (ValueError, TypeError):
         raise _not_ours(cursor) from None
-    if cursor != log_cursor(workload_id, place) or not all(0 <= number <= _LAST_NANOSECOND for number in numbers):
+    is_within = all(0 <= number <= _LAST_NANOSECOND for number in numbers) and place.attempt <= _LAST_ATTEMPT
+    if cursor != log_cursor(workload_id, place) or not is_within:
         raise _not_ours(cursor)
     return place
 

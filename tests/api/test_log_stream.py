@@ -6,7 +6,7 @@ import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
 from typing import Any
 
@@ -19,6 +19,7 @@ from app.cluster.port import UnavailableError
 from app.domain import log_words
 from app.domain.log_walk import Place
 from app.domain.workload import Workload
+from app.graphql.cursors import log_cursor
 from app.reconcile.log_follower import LogChunk, follow
 from app.reconcile.logs import LogReader
 from app.store import people
@@ -289,6 +290,22 @@ async def test_a_cursor_is_taken_for_its_own_workload_only(api: Api, ws_url: str
         _, payload = await answer_to(ws_url, CHUNK, id=str(id_), after=after)
         errors = payload["errors"] if isinstance(payload, dict) else payload
         assert errors[0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+PLACE = Place(1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Place)])
+@pytest.mark.parametrize("number", [-1, 2**31, 2**63, 10**30])
+async def test_a_cursor_with_a_number_out_of_range_is_refused(api: Api, ws_url: str, name: str, number: int):
+    workload = await end(api, await a_run(api), StoredLog(a_stamp(0) + b"x\n"))
+    cursor = log_cursor(workload.id, replace(PLACE, **{name: number}))
+    _, payload = await answer_to(ws_url, CHUNK, id=str(workload.id), after=cursor)
+    if name != "attempt" and number == 2**31:  # nanoseconds, lines and bytes may be as many
+        assert payload["data"]["workloadLogs"]["attempt"] == 1
+        return
+    errors = payload["errors"] if isinstance(payload, dict) else payload
+    assert errors[0]["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 async def test_a_client_that_does_not_read_does_not_fill_the_memory(api: Api, ws_url: str):
