@@ -7,15 +7,16 @@ from typing import TypeVar
 import strawberry
 from strawberry.types.enum import StrawberryEnumDefinition
 
+from app.domain.actions import Action
 from app.domain.filters import SortField
 from app.domain.people import Role, Scope
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import VolumeKind
 from app.domain.workload import EventType
 
-__all__ = ["EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status", "VolumeKind"]
+__all__ = ["Action", "EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status", "VolumeKind"]
 
-E = TypeVar("E", Status, Phase, Reason, EventType, Role, Scope, SortField, VolumeKind)
+E = TypeVar("E", Action, Status, Phase, Reason, EventType, Role, Scope, SortField, VolumeKind)
 
 
 def _register(enum: type[E], name: str, description: str) -> None:
@@ -31,6 +32,7 @@ _register(Status, "WorkloadStatus", "What a caller may build on.")
 _register(Phase, "WorkloadPhase", "Finer than the status; for display.")
 _register(Reason, "WorkloadReason", "Why the state holds.")
 _register(EventType, "WorkloadEventType", "What an event says.")
+_register(Action, "WorkloadAction", "What may be asked of a workload. A mutation each.")
 _register(Role, "Role", "What a person is in an organization.")
 _register(Scope, "TokenScope", "What a token may be used for.")
 _register(SortField, "WorkloadSortField", "What the list of workloads can be sorted by.")

@@ -204,15 +204,13 @@ NEWEST = Order(SortField.CREATED_AT, is_descending=True)
 def parse_conditions(expressions: Sequence[str], fields: Mapping[str, ListField] = FIELDS) -> tuple[Condition, ...]:
     """Read `filterBy`. Raises InvalidInputError with every wrong expression, the position in it and what is allowed."""
     if len(expressions) > MAX_CONDITIONS:
-        raise InvalidInputError.of(
-            "filterBy", f"at most {MAX_CONDITIONS} expressions are taken; {len(expressions)} were given"
-        )
+        raise InvalidInputError.of("filterBy", too_many_conditions(len(expressions)))
     conditions: list[Condition] = []
     problems: list[Problem] = []
     for index, expression in enumerate(expressions):
         try:
-            conditions.append(_parse(expression, fields))
-        except ValueError as error:
+            conditions.append(parse_expression(expression, fields))
+        except ExpressionError as error:
             problems.append(Problem(f"filterBy[{index}]", str(error)))
     if problems:
         raise InvalidInputError(tuple(problems))
@@ -221,42 +219,60 @@ def parse_conditions(expressions: Sequence[str], fields: Mapping[str, ListField]
 
 def parse_search(text: str) -> tuple[str, ...]:
     """The words that must all be found, in whatever case. Raises InvalidInputError."""
-    words = text.split()
-    if len(text) > MAX_SEARCH or len(words) > MAX_SEARCH_WORDS or "\0" in text:
+    return check_words(text.split(), len(text))
+
+
+def check_words(words: Sequence[str], length: int) -> tuple[str, ...]:
+    """The words, if they are few enough. Raises InvalidInputError; `length` is of all that was given."""
+    if length > MAX_SEARCH or len(words) > MAX_SEARCH_WORDS or any("\0" in word for word in words):
         limits = f"at most {MAX_SEARCH_WORDS} words and {MAX_SEARCH} characters, without NUL, are searched for"
-        raise InvalidInputError.of("search", f"{limits}; there are {len(words)} words and {len(text)} characters")
+        raise InvalidInputError.of("search", f"{limits}; there are {len(words)} words and {length} characters")
     return tuple(words)
 
 
-def _parse(expression: str, fields: Mapping[str, ListField]) -> Condition:
-    match = _EXPRESSION.fullmatch(expression)
-    if match is None:
-        raise ValueError(_no_expression(expression))
-    name, operator, text = match[1], Operator(match[2]), match[3].strip()
-    field = fields.get(name)
-    if field is None:
-        raise ValueError(f"{_at(match.start(1))}: there is no field {name[:60]!r}; there are {', '.join(fields)}")
-    if operator not in field.kind.operators:
-        allowed = " ".join(field.kind.operators)
-        raise ValueError(f"{_at(match.start(2))}: {name} is {field.kind} and takes {allowed}, not {operator}")
-    if not text and operator not in _EQUALITY:
-        raise ValueError(f"{_at(match.start(3))}: {operator} needs a value")
-    try:
-        return Condition(field, operator, _value(field, text) if text else None)
-    except ValueError as error:
-        raise ValueError(f"{_at(match.start(3))}: {error}") from None
+def too_many_conditions(count: int) -> str:
+    return f"at most {MAX_CONDITIONS} expressions are taken; {count} were given"
 
 
-def _at(position: int) -> str:
+class ExpressionError(ValueError):
+    """No expression, or of no field. `position` counts from 0 in what was given; `words` say what is allowed there."""
+
+    def __init__(self, position: int, words: str) -> None:
+        super().__init__(f"{at_character(position)}: {words}")
+        self.position = position
+        self.words = words
+
+
+def at_character(position: int) -> str:
     return f"at character {position + 1}"
 
 
-def _no_expression(expression: str) -> str:
+def parse_expression(expression: str, fields: Mapping[str, ListField] = FIELDS) -> Condition:
+    """Read one expression. Raises ExpressionError."""
+    match = _EXPRESSION.fullmatch(expression)
+    if match is None:
+        raise _no_expression(expression)
+    name, operator, text = match[1], Operator(match[2]), match[3].strip()
+    field = fields.get(name)
+    if field is None:
+        raise ExpressionError(match.start(1), f"there is no field {name[:60]!r}; there are {', '.join(fields)}")
+    if operator not in field.kind.operators:
+        allowed = " ".join(field.kind.operators)
+        raise ExpressionError(match.start(2), f"{name} is {field.kind} and takes {allowed}, not {operator}")
+    if not text and operator not in _EQUALITY:
+        raise ExpressionError(match.start(3), f"{operator} needs a value")
+    try:
+        return Condition(field, operator, _value(field, text) if text else None)
+    except ValueError as error:
+        raise ExpressionError(match.start(3), str(error)) from None
+
+
+def _no_expression(expression: str) -> ExpressionError:
     name = re.match(r"\s*([A-Za-z][A-Za-z0-9]*\s*)?", expression)
     position = name.end() if name else 0
     wanted = f"one of the operators {' '.join(Operator)}" if name and name[1] else "a field's name"
     found = repr(expression[position : position + 20]) if expression[position:] else "the end"
-    return f"{_at(position)}: expected {wanted}, found {found}; an expression is <field><operator><value>"
+    return ExpressionError(position, f"expected {wanted}, found {found}; an expression is <field><operator><value>")
 
 
 def _value(field: ListField, text: str) -> Value:

@@ -92,6 +92,23 @@ async def list_workloads(
     rows = await _with_value(query, order, limit, after, offset)
     if len(rows) < limit and _may_lack(order.field):
         rows += await _without_value(query, order, limit - len(rows), after, offset)
+    return _placed(rows, order, projects)
+
+
+async def list_workloads_before(
+    selection: Selection, order: Order, limit: int, before: Position
+) -> list[tuple[Workload, Position]]:
+    """The page of at most `limit` that ends right before a place, in the order of the list; it is read backwards."""
+    projects = await _projects(selection, order)
+    query, backwards = _selected(selection, projects), Order(order.by, not order.is_descending)
+    has_value = before.value is not None
+    rows = [] if has_value else await _without_value(query, backwards, limit, before, 0)
+    if len(rows) < limit:
+        rows += await _with_value(query, backwards, limit - len(rows), before if has_value else None, 0)
+    return _placed(rows[::-1], order, projects)
+
+
+def _placed(rows: Iterable[WorkloadRow], order: Order, projects: Iterable[Project]) -> list[tuple[Workload, Position]]:
     slugs = {project.id: project.slug for project in projects}
     return [(mapping.workload(row), Position(_value(order.field, row, slugs), row.id)) for row in rows]
 

@@ -9,11 +9,12 @@ from uuid import UUID
 import strawberry
 
 from app.domain import workload as domain
+from app.domain.actions import actions_supported
 from app.domain.errors import InvalidInputError
 from app.domain.quantity import format_cpu
 from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
-from app.graphql.enums import EventType, Phase, Reason, Status
+from app.graphql.enums import Action, EventType, Phase, Reason, Status
 from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.project import Project
 from app.graphql.scalars import Long
@@ -155,6 +156,9 @@ class Workload:
         description="When it was taken out of the lists; null: it is in them."
     )
     retry_of: UUID | None = strawberry.field(description="The workload whose request this one repeats.")
+    actions_supported: list[Action] = strawberry.field(
+        description="What may be asked of it in its present state, by whoever may change workloads."
+    )
 
     @classmethod
     def from_domain(cls, noun: domain.Workload) -> Self:
@@ -197,6 +201,7 @@ class Workload:
             held_at=noun.held_at,
             deleted_at=noun.deleted_at,
             retry_of=noun.retry_of,
+            actions_supported=list(actions_supported(noun)),
         )
 
     @strawberry.field(description="The project it is attributed to.")

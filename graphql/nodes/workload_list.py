@@ -10,10 +10,10 @@ import strawberry
 
 from app.domain.errors import InvalidInputError
 from app.domain.filters import NEWEST, Order, parse_conditions, parse_search
-from app.graphql.cursors import parse_workload_cursor, workload_cursor
 from app.graphql.enums import SortField, Status
 from app.graphql.limits import LARGEST_PAGE
 from app.graphql.nodes.workload import Workload
+from app.store.cursors import parse_workload_cursor, workload_cursor
 from app.store.listing import Selection, count_workloads, list_workloads
 
 DEFAULT_PAGE = 50

@@ -12,7 +12,8 @@ import pytest
 
 from app.domain.filters import NEWEST
 from app.domain.workload import Resources
-from app.graphql.cursors import event_cursor, workload_cursor
+from app.graphql.cursors import event_cursor
+from app.store.cursors import workload_cursor
 from app.store.listing import Position
 from tests.api.world import CANCEL, PAGE, Api
 from tests.clock import START

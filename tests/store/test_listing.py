@@ -29,7 +29,7 @@ from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import listing, people
 from app.store.database import Database
-from app.store.listing import Position, Selection, count_workloads, list_workloads
+from app.store.listing import Position, Selection, count_workloads, list_workloads, list_workloads_before
 from app.store.models import ProjectRow, WorkloadRow
 from app.store.writes import insert_workload
 from tests.clock import START
@@ -180,6 +180,16 @@ def in_order(stored: Sequence[tuple[Workload, str | None]], order: Order) -> lis
     return [i for _, i in valued] + rest
 
 
+async def read_backwards(selection: Selection, order: Order, size: int, last: Position | None) -> list[UUID]:
+    """From the last place to the first, page by page."""
+    assert last is not None
+    found, position = [last.id], last
+    while page := await list_workloads_before(selection, order, size, position):
+        found = [workload.id for workload, _ in page] + found
+        position = page[0][1]
+    return found
+
+
 @pytest.mark.parametrize("is_descending", [False, True])
 @pytest.mark.parametrize("by", [by for by in SortField if by is not SortField.NAME])
 async def test_every_order_pages_through_everything_once(database: Database, by: SortField, is_descending: bool):
@@ -194,6 +204,7 @@ async def test_every_order_pages_through_everything_once(database: Database, by:
             found += [workload.id for workload, _ in page]
             position = page[-1][1]
         assert found == whole
+        assert await read_backwards(selection, order, size, position) == whole
     for offset in (3, 35, 40):
         assert [w.id for w, _ in await list_workloads(selection, order, 7, offset=offset)] == whole[offset : offset + 7]
     third = (await list_workloads(selection, order, 3))[-1][1]
