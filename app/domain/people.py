@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 _ROLE_MEANINGS = {
     Role.OWNER: "uses GPU workloads and manages the organization",
-    Role.ADMIN: "uses GPU workloads and manages projects",
+    Role.ADMIN: "uses GPU workloads and manages projects and servers",
     Role.MEMBER: "belongs to the organization; GPU workloads are not for members",
     Role.VIEWER: "sees the organization; GPU workloads are not for viewers",
 }
@@ -47,7 +47,7 @@ class Scope(StrEnum):
 _SCOPE_MEANINGS = {
     Scope.WORKLOADS_READ: "read workloads, servers and events",
     Scope.WORKLOADS_WRITE: "submit, cancel, hold, retry and delete workloads, and read them",
-    Scope.ORGANIZATION_ADMIN: "manage projects, members and tokens, as far as the role may",
+    Scope.ORGANIZATION_ADMIN: "manage projects, servers, members and tokens, as far as the role may",
 }
 
 
@@ -56,6 +56,7 @@ class Permission(StrEnum):
     READ_WORKLOADS = "read_workloads"
     WRITE_WORKLOADS = "write_workloads"
     MANAGE_PROJECTS = "manage_projects"
+    MANAGE_SERVERS = "manage_servers"
     MANAGE_ORGANIZATION = "manage_organization"
 
 
@@ -65,6 +66,7 @@ _ROLES_OF: dict[Permission, frozenset[Role]] = {
     Permission.READ_WORKLOADS: _MANAGERS,
     Permission.WRITE_WORKLOADS: _MANAGERS,
     Permission.MANAGE_PROJECTS: _MANAGERS,
+    Permission.MANAGE_SERVERS: _MANAGERS,
     Permission.MANAGE_ORGANIZATION: frozenset({Role.OWNER}),
 }
 _SCOPES_OF: dict[Permission, frozenset[Scope]] = {
@@ -72,6 +74,7 @@ _SCOPES_OF: dict[Permission, frozenset[Scope]] = {
     Permission.READ_WORKLOADS: frozenset({Scope.WORKLOADS_READ, Scope.WORKLOADS_WRITE}),
     Permission.WRITE_WORKLOADS: frozenset({Scope.WORKLOADS_WRITE}),
     Permission.MANAGE_PROJECTS: frozenset({Scope.ORGANIZATION_ADMIN}),
+    Permission.MANAGE_SERVERS: frozenset({Scope.ORGANIZATION_ADMIN}),
     Permission.MANAGE_ORGANIZATION: frozenset({Scope.ORGANIZATION_ADMIN}),
 }
 _WHOSE = {
@@ -79,6 +82,7 @@ _WHOSE = {
     Permission.READ_WORKLOADS: "GPU workloads are for owners and admins",
     Permission.WRITE_WORKLOADS: "GPU workloads are for owners and admins",
     Permission.MANAGE_PROJECTS: "projects are managed by owners and admins",
+    Permission.MANAGE_SERVERS: "servers are managed by owners and admins",
     Permission.MANAGE_ORGANIZATION: "members and service tokens are managed by owners",
 }
 
@@ -164,6 +168,10 @@ def unknown_organization(slug: str) -> NotFoundError:
 
 def unknown_workload(workload_id: UUID | str) -> NotFoundError:
     return NotFoundError(f"there is no workload {workload_id} that you may see")
+
+
+def unknown_server(server_id: UUID) -> NotFoundError:
+    return NotFoundError(f"there is no server {server_id} that you may see")
 
 
 def require_ready(organization: Organization, *, has_gpu_server: bool) -> None:

@@ -130,7 +130,8 @@ class ClusterRow(Model):
 
 
 class ClusterServerRow(Model):
-    # A node on record: it stays when the node goes, so that an outage hides nothing.
+    # A node on record: it stays when the node goes, so that an outage hides nothing. From `version` on the columns are
+    # flags of ours, which recording the node leaves alone. `organization_slug` is what the node's label says.
 
     id = fields.UUIDField(primary_key=True, default=uuid4)
     cluster = fields.CharField(max_length=63)
@@ -144,10 +145,17 @@ class ClusterServerRow(Model):
     first_seen_at = fields.DatetimeField()
     last_seen_at = fields.DatetimeField()
     gone_at = fields.DatetimeField(null=True)
+    version = fields.IntField(default=1, db_default=1)
+    assigned_slug = fields.CharField(max_length=63, default="", db_default="")
+    cordoned_at = fields.DatetimeField(null=True)
+    cordoned_for = fields.CharField(max_length=63, default="", db_default="")  # the organization's slug
+    cordoned_by = fields.CharField(max_length=254, default="", db_default="")
+    cordon_reason = fields.CharField(max_length=200, default="", db_default="")
 
     class Meta:
         table = "cluster_servers"
         unique_together = (("cluster", "name"),)
+        indexes = (Index(fields=("assigned_slug", "organization_slug"), name="servers_by_owner"),)
 
 
 class VolumeRow(Model):

@@ -1,4 +1,4 @@
-"""Servers on record: what the cluster ever showed of a pool's nodes."""
+"""Servers on record: what the cluster ever showed of a pool's nodes, and our own flags on them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from tortoise.expressions import F, Q
+from tortoise.functions import Sum
+
 from app.domain.observed import ObservedNode
-from app.domain.server import ServerId
+from app.domain.server import Cordon, ServerFlags, ServerId
 from app.placement.size import is_whole_gpu
+from app.store.mapping import storable
 from app.store.models import ClusterServerRow
 from app.store.sharedread import shared_read
 
@@ -18,7 +22,8 @@ from app.store.sharedread import shared_read
 class ServerRecord:
     """A node on record. `gpu_largest` is the most whole GPUs of one resource name, unhealthy ones counted.
 
-    `cpu_millis` and `memory_bytes` are None on a record from before they were stored.
+    `cpu_millis` and `memory_bytes` are None on a record from before they were stored. `organization_slug` is its
+    owner's, by assignment or else by the node's label.
     """
 
     id: UUID
@@ -35,14 +40,23 @@ class ServerRecord:
     memory_bytes: int | None
     last_seen_at: datetime
     gone_at: datetime | None
+    flags: ServerFlags
 
     @property
     def server_id(self) -> ServerId:
         return ServerId(self.name, self.cluster)
 
+    @property
+    def cordon(self) -> Cordon | None:
+        """As its owner is told it."""
+        return self.flags.cordon and self.flags.cordon.told_to(self.organization_slug)
+
 
 async def record_nodes(cluster: str, nodes: Sequence[tuple[ObservedNode, str]], now: datetime) -> None:
-    """Store the cluster's nodes, each with the slug of the organization it belongs to; others of it are marked gone."""
+    """Store the cluster's nodes, each with the slug of the organization that its label names; others are marked gone.
+
+    Flags stay as they are.
+    """
     known = {row.name: row for row in await ClusterServerRow.filter(cluster=cluster)}
     for node, slug in nodes:
         values = _values(node, slug)
@@ -74,8 +88,21 @@ def _values(node: ObservedNode, slug: str) -> dict[str, object]:
 
 
 async def servers_of(slug: str) -> list[ServerRecord]:
-    rows = ClusterServerRow.filter(organization_slug=slug)
-    return [_record(row) for row in await rows.order_by("name", "cluster")]
+    return [_record(row) for row in await ClusterServerRow.filter(_owned_by(slug)).order_by("name", "cluster")]
+
+
+def _owned_by(slug: str) -> Q:
+    return Q(assigned_slug=slug) | Q(assigned_slug="", organization_slug=slug)
+
+
+async def all_servers() -> list[ServerRecord]:
+    """Of all organizations."""
+    return [_record(row) for row in await ClusterServerRow.all().order_by("name", "cluster")]
+
+
+async def find_server(server_id: UUID) -> ServerRecord | None:
+    row = await ClusterServerRow.get_or_none(id=server_id)
+    return _record(row) if row else None
 
 
 async def servers_in(clusters: Collection[str]) -> list[ServerRecord]:
@@ -89,7 +116,7 @@ def _record(row: ClusterServerRow) -> ServerRecord:
         id=row.id,
         cluster=row.cluster,
         name=row.name,
-        organization_slug=row.organization_slug,
+        organization_slug=row.assigned_slug or row.organization_slug,
         product=row.product,
         driver=row.driver,
         gpu_total=row.gpu_total,
@@ -100,7 +127,15 @@ def _record(row: ClusterServerRow) -> ServerRecord:
         memory_bytes=_number(row.facts.get("memory_bytes")),
         last_seen_at=row.last_seen_at,
         gone_at=row.gone_at,
+        flags=_flags(row),
     )
+
+
+def _flags(row: ClusterServerRow) -> ServerFlags:
+    cordon = None
+    if row.cordoned_at is not None:
+        cordon = Cordon(row.cordoned_for, row.cordoned_by, row.cordoned_at, row.cordon_reason)
+    return ServerFlags(row.version, cordon, row.assigned_slug)
 
 
 def _number(value: object) -> int | None:
@@ -111,8 +146,34 @@ def _number(value: object) -> int | None:
 async def largest_server(slug: str) -> tuple[str, int] | None:
     """Name and GPU count of the pool's largest server on record; None when none has a GPU."""
     row = (
-        await ClusterServerRow.filter(organization_slug=slug, gpu_largest__gt=0)
+        await ClusterServerRow.filter(_owned_by(slug), gpu_largest__gt=0)
         .order_by("-gpu_largest", "name", "cluster")
         .first()
     )
     return (row.name, row.gpu_largest) if row else None
+
+
+async def flagged() -> dict[ServerId, ServerFlags]:
+    """The flags of those servers that ever had one."""
+    rows = await ClusterServerRow.filter(version__gt=1)
+    return {ServerId(row.name, row.cluster): _flags(row) for row in rows}
+
+
+async def flag_changes() -> int:
+    """A number that changes with every change of a flag."""
+    [total] = await ClusterServerRow.annotate(total=Sum(F("version"))).values_list("total", flat=True)
+    return int(str(total or 0))
+
+
+async def write_flags(server_id: UUID, before: ServerFlags, after: ServerFlags) -> bool:
+    """Write `after` as the next version; False where the version is no longer `before`'s, and nothing is written."""
+    cordon = after.cordon
+    values = {
+        "version": before.version + 1,
+        "assigned_slug": after.assigned_to,
+        "cordoned_at": cordon.at if cordon else None,
+        "cordoned_for": cordon.organization if cordon else "",
+        "cordoned_by": storable(cordon.by[:254]) if cordon else "",
+        "cordon_reason": cordon.reason if cordon else "",
+    }
+    return await ClusterServerRow.filter(id=server_id, version=before.version).update(**values) == 1

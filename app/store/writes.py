@@ -2,12 +2,13 @@
 
 Every write of one organization's facts is one transaction whose first statement takes numbers from the organization's
 counter: that row's lock makes events commit in the order of their numbers. A workload is written only `WHERE id AND
-version`; where that finds no row, someone was first, and nothing of the change is written.
+version`; where that finds no row, someone was first, and nothing of the change is written. The same holds of the flags
+of the server that a workload is placed on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -20,27 +21,33 @@ from tortoise.expressions import F
 from tortoise.models import Model
 
 from app.domain.events import event_between, event_of
+from app.domain.server import NO_FLAGS, ServerId
 from app.domain.states import Reason
 from app.domain.workload import Attempt, EventType, NewEvent, Workload
 from app.store import mapping
 from app.store.bulk import update_rows
 from app.store.connection import transaction
 from app.store.groupcommit import GroupCommit
-from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
+from app.store.models import AttemptRow, ClusterServerRow, EventRow, OrganizationRow, WorkloadRow
 from app.store.unfinished import to_its_end
 
 _CHUNK = 500
 _ATTEMPT_KEY = ("workload_id", "number")
+_FLAG_VERSION = ("id", "cluster", "name", "version")
 
 
 @dataclass(frozen=True)
 class Change:
-    """From what was loaded to what was decided. `attempt_before` None with an `attempt` is a new attempt."""
+    """From what was loaded to what was decided. `attempt_before` None with an `attempt` is a new attempt.
+
+    `server_version` is that of its server's flags when it was chosen: once they have changed, the choice is void.
+    """
 
     before: Workload
     after: Workload
     attempt_before: Attempt | None = None
     attempt: Attempt | None = None
+    server_version: int | None = None
 
     @property
     def stored(self) -> Workload:
@@ -115,17 +122,35 @@ async def _judge(
     if ids:
         rows = await WorkloadRow.filter(id__in=list(ids)).using_db(connection).values_list("id", "version")
         versions = dict(rows)
+    current = await _flag_versions(connection, [change for write in writes for change in write.changes])
     winners: list[tuple[Change, datetime]] = []
     won: list[list[bool]] = []
     for write in writes:
         won.append([])
         for change in write.changes:
-            did_win = versions.get(change.before.id) == change.before.version
+            did_win = versions.get(change.before.id) == change.before.version and _holds(change, current)
             won[-1].append(did_win)
             if did_win:
                 winners.append((change, write.at))
                 versions[change.before.id] = change.stored.version
     return winners, won
+
+
+async def _flag_versions(connection: BaseDBAsyncClient, changes: Sequence[Change]) -> dict[ServerId, int]:
+    """Those of the servers that the changes chose. Their rows are locked, by id: what is read stays true."""
+    names = {c.attempt.server for c in changes if c.attempt is not None and c.server_version is not None}
+    if not names:
+        return {}
+    rows = ClusterServerRow.filter(name__in=sorted(names)).using_db(connection).order_by("id").only(*_FLAG_VERSION)
+    return {ServerId(row.name, row.cluster): row.version for row in await rows.select_for_update(no_key=True)}
+
+
+def _holds(change: Change, current: Mapping[ServerId, int]) -> bool:
+    """Whether the server may still be chosen. One that is not on record yet has no flags."""
+    if change.attempt is None or change.server_version is None:
+        return True
+    server = ServerId(change.attempt.server, change.attempt.cluster)
+    return current.get(server, NO_FLAGS.version) == change.server_version
 
 
 async def _store_winners(connection: BaseDBAsyncClient, changes: Sequence[Change]) -> None:

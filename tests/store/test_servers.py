@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from app.domain.observed import ObservedNode
+from app.domain.server import Cordon, ServerFlags, ServerId
 from app.store import servers
-from app.store.database import Database
+from app.store.database import Database, opened
 from app.store.servers import ServerRecord
 from tests.clock import START
 from tests.placement.builders import GPU, node
 
 LATER = START + timedelta(minutes=1)
 LATEST = START + timedelta(minutes=2)
+CORDON = Cordon("acme", "ada@example.org", START, "fans")
 
 
 async def only(slug: str = "acme") -> ServerRecord:
@@ -117,3 +121,57 @@ async def test_a_pool_without_gpus_has_no_largest_server(database: Database):
     await servers.record_nodes("default", [(node("cpu-1", 0, capacity_gpus=()), "acme")], START)
     assert await servers.largest_server("acme") is None
     assert await servers.largest_server("nobody") is None
+
+
+async def flag(slug: str = "acme", **changes: Any) -> ServerRecord:
+    """The one server of that organization, with its flags changed."""
+    before = await only(slug)
+    assert await servers.write_flags(before.id, before.flags, replace(before.flags, **changes))
+    found = await servers.find_server(before.id)
+    assert found is not None
+    return found
+
+
+async def test_flags_survive_the_node_and_the_process(database_url: str):
+    async with opened(database_url):
+        await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+        await flag(cordon=CORDON, assigned_to="other")
+        await servers.record_nodes("default", [(node("gpu-1", 4), "acme")], LATER)
+        await servers.record_nodes("default", [], LATER)
+    async with opened(database_url):
+        await servers.record_nodes("default", [(node("gpu-1"), "third")], LATEST)
+        assert (await only("other")).flags == ServerFlags(2, CORDON, "other")
+        assert await servers.flagged() == {ServerId("gpu-1", "default"): ServerFlags(2, CORDON, "other")}
+
+
+async def test_an_assignment_wins_over_the_label_until_it_is_cleared(database: Database):
+    await servers.record_nodes("default", [(node("gpu-1", 4), "acme")], START)
+    await flag(assigned_to="other")
+    assert (await servers.servers_of("acme"), await servers.largest_server("acme")) == ([], None)
+    assert await servers.largest_server("other") == ("gpu-1", 4)
+    assert [it.organization_slug for it in await servers.servers_in(["default"])] == ["other"]
+    await servers.record_nodes("default", [(node("gpu-1", 4), "third")], LATER)
+    assert (await only("other")).organization_slug == "other"
+    assert (await flag("other", assigned_to="")).organization_slug == "third"
+
+
+async def test_of_two_who_change_the_flags_one_wins(database: Database):
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+    before, changes = await only(), await servers.flag_changes()
+    assert await servers.write_flags(before.id, before.flags, replace(before.flags, cordon=CORDON))
+    assert not await servers.write_flags(before.id, before.flags, replace(before.flags, assigned_to="other"))
+    assert (await only()).flags == ServerFlags(2, CORDON)
+    assert await servers.flag_changes() == changes + 1
+
+
+async def test_the_next_owner_is_not_told_who_cordoned_it_and_why(database: Database):
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+    assert (await flag(cordon=CORDON)).cordon == CORDON
+    passed_on = (await flag(assigned_to="other")).cordon
+    assert passed_on is not None
+    assert (passed_on.by, passed_on.reason, passed_on.at) == ("", "", START)
+    assert passed_on.words == "cordoned by its former organization"
+
+
+async def test_without_a_server_no_flag_has_changed(database: Database):
+    assert (await servers.flag_changes(), await servers.flagged()) == (0, {})

@@ -13,11 +13,12 @@ from tortoise.context import TortoiseContext
 from tortoise.migrations.api import migrate
 from tortoise.models import Model
 
+from app.domain.server import NO_FLAGS, Cordon
 from app.domain.workload import Attempt, Workload
-from app.store import logs, mapping, reads
+from app.store import logs, mapping, reads, servers
 from app.store.database import APP, normalize_url, opened, tortoise_config
 from app.store.logs import StoredLog
-from app.store.models import AttemptRow, OrganizationRow, WorkloadRow
+from app.store.models import AttemptRow, ClusterServerRow, OrganizationRow, WorkloadRow
 from tests.clock import START
 from tests.store.full import a_full_attempt, a_full_workload
 
@@ -103,3 +104,20 @@ async def test_what_came_later_can_be_used(upgraded: tuple[Workload, Attempt]):
     await logs.secure_log(attempt, StoredLog(b"x"), START)
     [kept] = await reads.attempts_of([workload.id])
     assert kept.log_taken_at in (None, attempt.log_taken_at)
+
+
+async def test_a_server_from_before_flags_has_none_and_can_be_given_some(empty_url: str):
+    config = tortoise_config(normalize_url(empty_url))
+    values = {"id": uuid4(), "cluster": "default", "name": "gpu-1", "organization_slug": "acme", "facts": {}}
+    stamps = {"first_seen_at": START, "last_seen_at": START, "product": "", "driver": ""}
+    async with TortoiseContext() as context:
+        await migrate(config=config, target=f"{APP}.0009_attempt_namespace")
+        connection = context.connections.get(config["apps"][APP]["default_connection"])
+        row = {**values, **stamps, "gpu_total": 8, "gpu_largest": 8}
+        await insert(connection, ClusterServerRow, row)
+    async with opened(empty_url):
+        [record] = await servers.servers_of("acme")
+        assert (record.id, record.flags) == (row["id"], NO_FLAGS)
+        assert await servers.largest_server("acme") == ("gpu-1", 8)
+        assert await servers.write_flags(record.id, record.flags, record.flags.cordoned(Cordon("acme", "ada", START)))
+        assert [it.flags.version for it in await servers.servers_of("acme")] == [2]

@@ -8,16 +8,19 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from tortoise.exceptions import IntegrityError
 
+from app.domain.server import Cordon
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Workload
-from app.store import reads
-from app.store.database import Database
+from app.store import reads, servers
+from app.store.database import Database, opened
 from app.store.listing import Selection, count_workloads
 from app.store.writes import Change, IdempotencyKeyTakenError, apply_changes, insert_workload
 from tests.clock import START
+from tests.placement.builders import node
 from tests.store.builders import (
     a_new_workload,
     a_placed_workload,
@@ -184,3 +187,43 @@ def ended(workload: Workload) -> Workload:
 async def everything(workloads: Sequence[Workload]) -> object:
     ids = [workload.id for workload in workloads]
     return await reads.workloads_by_id(ids), await reads.attempts_of(ids), await reads.events_of(ids)
+
+
+async def test_a_server_whose_flags_have_changed_is_not_placed_on(database: Database):
+    """Each placement by itself: what others chose in the same transaction is written."""
+    organization = await an_organization()
+    await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+    [record] = await servers.servers_of("acme")
+    first, second, third = [await a_stored_workload(organization) for _ in range(3)]
+    assert await apply_changes(organization.id, [replace(placement(first), server_version=1)], START) == [True]
+    cordon = Cordon("acme", "ada@example.org", START)
+    assert await servers.write_flags(record.id, record.flags, record.flags.cordoned(cordon))
+    void, fresh = (replace(placement(it), server_version=n) for it, n in ((second, 1), (third, 2)))
+    assert await apply_changes(organization.id, [void, fresh], START) == [False, True]
+    assert await loaded(second) == second
+    assert await reads.attempts_of([second.id]) == []
+
+
+async def test_a_server_that_is_not_on_record_has_no_flags(database: Database):
+    organization = await an_organization()
+    workload = await a_stored_workload(organization)
+    assert await apply_changes(organization.id, [replace(placement(workload), server_version=1)], START) == [True]
+
+
+CORDON = "UPDATE cluster_servers SET version = 2, cordoned_by = 'ada'"
+
+
+async def test_a_placement_waits_for_a_cordon_that_is_being_written(postgres_copy: str):
+    """It would otherwise be written after the cordon was answered, on what was read before."""
+    async with opened(postgres_copy):
+        organization = await an_organization()
+        await servers.record_nodes("default", [(node("gpu-1"), "acme")], START)
+        change = replace(placement(await a_stored_workload(organization)), server_version=1)
+        other = await asyncpg.connect(postgres_copy.replace("asyncpg://", "postgres://"))
+        async with other.transaction():
+            await other.execute(CORDON)
+            placing = asyncio.ensure_future(apply_changes(organization.id, [change], START))
+            done, _ = await asyncio.wait([placing], timeout=0.3)
+            assert not done
+        await other.close()
+        assert await placing == [False]
