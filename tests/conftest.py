@@ -25,6 +25,7 @@ def pytest_configure() -> None:
 
 # A busy machine is no fault of an example: time limits are pytest's, for the whole test.
 settings.register_profile("gpuyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("deep", settings.get_profile("gpuyard"), max_examples=2000)
 settings.load_profile("gpuyard")
 
 
