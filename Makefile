@@ -77,6 +77,7 @@ lifecycle-doc: setup ## print docs/lifecycle.md from the transition table
 lock: setup ## renew the lock files after a change of dependencies; ARGS=--upgrade takes newer releases
 	$(LOCK) $(ARGS) pyproject.toml --group dev -o requirements.lock
 	$(LOCK) $(ARGS) --group node -o requirements-node.lock
+	$(LOCK) $(ARGS) --group codegen -o requirements-codegen.lock
 	npm install --package-lock-only --ignore-scripts
 
 clean: ## remove caches and build outputs (not .venv, not data/)

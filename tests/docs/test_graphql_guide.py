@@ -101,7 +101,7 @@ def settled(value: Any) -> Any:
 
 
 async def test_the_follower_goes_on_where_it_stopped(product: Product, shell: dict[str, str], tmp_path: Path):
-    [follower] = blocks(GUIDE, "python")
+    follower, _ = blocks(GUIDE, "python")
     (tmp_path / "graphql").symlink_to(ROOT / "graphql")
     (tmp_path / "follow.py").write_text(follower.text)
     quick = {"SIM_SECONDS": "0.2"}
@@ -138,7 +138,7 @@ async def followed(folder: Path, environment: dict[str, str]) -> list[str]:
 
 
 async def test_the_follower_is_told_why_it_is_refused(shell: dict[str, str], tmp_path: Path):
-    [follower] = blocks(GUIDE, "python")
+    follower, _ = blocks(GUIDE, "python")
     (tmp_path / "graphql").symlink_to(ROOT / "graphql")
     (tmp_path / "follow.py").write_text(follower.text)
     process = await asyncio.create_subprocess_exec(
