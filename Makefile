@@ -9,7 +9,7 @@ BENCHES := $(wildcard bench/[a-z]*.py)
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo format check lint types imports house test soak postgres chromium bench lock screenshots sdl released lifecycle-doc clean
+.PHONY: help setup demo format check lint types imports house test soak postgres chromium compiler bench lock screenshots sdl released lifecycle-doc clean
 
 ##@ Use
 help: ## show this list
@@ -42,7 +42,7 @@ imports: setup ## the layers of docs/architecture.md, held by import-linter
 house: setup ## the house rules: sizes, clocks, docs, printed schema, breaks of the released one, third-party files
 	$(BIN)/pytest tests/house -q
 
-test: setup postgres chromium ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
+test: setup postgres chromium compiler ## the tests; T=tests/domain runs a part, ARGS="-k name" is passed on
 	$(BIN)/pytest $(T) -n $(WORKERS) $(ARGS)
 
 soak: setup postgres ## the long form of tests/proof: kills, faults, stale views, gaps; ARGS="--minutes 60 --seed 7" is passed on
@@ -53,6 +53,9 @@ postgres: setup
 
 chromium: setup
 	@$(BIN)/python -m tests.browser.chromium
+
+compiler: setup
+	@$(BIN)/python -m tests.agent.fake_nvml
 
 bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement.py runs one
 	@for file in $(or $(B),$(BENCHES)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
