@@ -15,8 +15,7 @@ from tests.browser.conftest import Meet
 from tests.browser.relay import relayed
 from tests.e2e.product import Product
 
-# Each starts a product of its own, some twice, beside a browser.
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LOST = re.compile(r"net::ERR_|Failed to fetch|network error")
 NO_NEWS = re.compile(r"^no news since \d\d:\d\d UTC$")
@@ -75,10 +74,11 @@ async def test_the_list_catches_up_after_the_product_was_killed(meet: Meet, mort
     await person.open_list()
     await must_be_live(person.page)
     await person.page.evaluate("window.isTheSamePage = true")
-    running = await person.submit(image="busybox", envVars="SIM_SECONDS=1.5 SIM_EXIT_CODE=4")
+    running = await person.submit(image="busybox", envVars="SIM_SECONDS=600")
     await person.row(running).says("running")
     mortal.kill()
     await expect(person.page.locator("#live-state.stale")).to_have_text(NO_NEWS)
+    await mortal.exit(str(running), code=4)
     await mortal.start_again()
     late = await mortal.submit(envVars={"SIM_SECONDS": 0.2})
     await person.row(running).says("completed · exit 4")
@@ -92,12 +92,14 @@ async def test_the_page_of_a_workload_catches_up_too(meet: Meet, mortal: Product
     await mortal.start()
     person = await meet(of=mortal, allowed=[LOST])
     await person.sign_in("owner")
-    workload = await mortal.submit(envVars={"SIM_SECONDS": 2, "SIM_LOG_TEXT": "hello"})
+    workload = await mortal.submit(envVars={"SIM_SECONDS": 600, "SIM_LOG_TEXT": "hello"})
     await person.open(f"/orgs/demo/platform/gpu-workloads/{workload['id']}")
     await expect(person.page.locator("#log-text")).to_contain_text("hello")
+    await expect(person.page.locator(".state .badge")).to_have_text("running")
     await person.page.evaluate("window.isTheSamePage = true")
     mortal.kill()
     await expect(person.page.locator("#live-state.stale")).to_have_text(NO_NEWS)
+    await mortal.exit(workload["id"])
     await mortal.start_again()
     await expect(person.page.locator(".state .badge")).to_have_text("completed")
     await must_be_live(person.page)

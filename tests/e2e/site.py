@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import yaml
 
-from tests.e2e.product import START_SECONDS, Product
+from tests.e2e.product import START_SECONDS, Product, administrator
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -46,7 +44,7 @@ async def opened_site(folder: Path, fleet: Sequence[Json], settings: Mapping[str
             while not ready.exists():  # noqa: ASYNC110 — nothing tells of it
                 await asyncio.sleep(0.05)
         await product.start()
-        async with _administrator(ready.parent) as client:
+        async with administrator(ready.parent / "kubeconfig") as client:
             yield Site(product, client)
     finally:
         cluster.kill()
@@ -63,12 +61,3 @@ def _start_cluster(ready: Path, fleet: Sequence[Json], settings: Mapping[str, fl
     options = ["--data", str(folder), "--config", str(config), "--ready-file", str(ready)]
     with (folder / "log").open("wb") as log:
         return subprocess.Popen([sys.executable, "-m", "app.simcluster", *options], stdout=log, stderr=log)
-
-
-def _administrator(folder: Path) -> httpx2.AsyncClient:
-    """Speaks to the cluster with the credentials of its own kubeconfig."""
-    config = yaml.safe_load((folder / "kubeconfig").read_text())
-    trust = ssl.create_default_context(cafile=folder / "ca.pem")
-    headers = {"authorization": f"Bearer {config['users'][0]['user']['token']}"}
-    url = config["clusters"][0]["cluster"]["server"]
-    return httpx2.AsyncClient(base_url=url, headers=headers, verify=trust, trust_env=False)

@@ -10,6 +10,8 @@ from app.simcluster.faults import Faults
 from app.simcluster.fleet import gpu_uuids
 from app.simcluster.meta import Json
 from tests.simcluster.conftest import Served
+from tests.simcluster.test_http import until
+from tests.simcluster.world import job_document
 
 FAULTS = "/simcluster/faults"
 
@@ -91,6 +93,40 @@ async def test_a_drained_node_is_cordoned(served: Served):
     await post(served, "gpu-1/drain")
     node = await served.core.read_node("gpu-1")
     assert node.spec.unschedulable
+
+
+async def test_a_pod_that_runs_is_told_to_exit(served: Served):
+    await served.batch.create_namespaced_job("default", job_document("a", seconds=600, log_lines=600))
+
+    async def phase(wanted: str) -> Json | None:
+        async with served.http.get("/api/v1/namespaces/default/pods") as response:
+            pods = (await response.json())["items"]
+        return pods[0] if pods and pods[0]["status"]["phase"] == wanted else None
+
+    name = (await until(lambda: phase("Running")))["metadata"]["name"]
+    path = f"/simcluster/pods/default/{name}/exit"
+    async with served.http.get(f"/api/v1/namespaces/default/pods/{name}/log?follow=true") as log:
+        assert await log.content.readline() == b"line 1 of 600\n"
+        async with served.http.post(path, params={"code": "3"}) as response:
+            assert (response.status, await response.json()) == (
+                200,
+                {"namespace": "default", "name": name, "code": 3},
+            )
+        assert (await log.content.read()).endswith(b"\nline 600 of 600\n")
+    failed = await until(lambda: phase("Failed"))
+    assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    async with served.http.post(path) as response:
+        assert response.status == 409
+        assert "only a pod that is Running can be told to exit, this one is Failed" in await response.text()
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("nope/exit", 404), ("nope/leave", 404), ("nope/exit?code=256", 400), ("nope/exit?code=-1", 400)],
+)
+async def test_exits_that_are_refused(served: Served, path: str, status: int):
+    async with served.http.post(f"/simcluster/pods/default/{path}") as response:
+        assert response.status == status
 
 
 async def test_status_counts(served: Served):

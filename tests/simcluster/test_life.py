@@ -76,6 +76,30 @@ def test_ends_by_itself(world: World, env: dict[str, Any], phase: str, end: tupl
 
 
 @pytest.mark.parametrize(
+    ("env", "code", "end"),
+    [({}, 0, (0, "Completed")), ({"exit_code": 3}, 0, (0, "Completed")), ({"outcome": "drain"}, 7, (7, "Error"))],
+)
+def test_ends_when_it_is_told_to(world: World, env: dict[str, Any], code: int, end: tuple[int, str]):
+    key = world.run(seconds=100, **env)
+    world.pass_time(3)
+    world.cluster.kubelet.exit(world.pod(key), code)
+    world.restart()
+    world.pass_time(1)
+    assert ended(world.state(key)) == end
+    assert world.state(key)["terminated"]["finishedAt"] == stamp(START + 3)
+
+
+def test_only_the_present_try_ends_when_it_is_told_to(world: World):
+    template = {"spec": {"restartPolicy": "OnFailure", "containers": [container(1, seconds=100)]}}
+    key = world.run(spec={"backoffLimit": 3, "template": template})
+    world.pass_time(2)
+    world.cluster.kubelet.exit(world.pod(key), 1)
+    world.pass_time(30)
+    status = world.pod(key)["status"]["containerStatuses"][0]
+    assert (status["restartCount"], list(status["state"])) == (1, ["running"])
+
+
+@pytest.mark.parametrize(
     ("outcome", "reason", "code"),
     [("evicted", "Evicted", 137), ("preempted", "Preempting", 143), ("node-shutdown", "Terminated", 143)],
 )

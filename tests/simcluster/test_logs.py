@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.simcluster.inside.behaviour import Behaviour
+from app.simcluster.inside.behaviour import Behaviour, Exit
 from app.simcluster.inside.logs import LogScript
 
 START = 1_780_000_000.0
@@ -24,6 +24,14 @@ def test_lines_are_spread_over_the_run():
 
 def test_nothing_is_written_after_the_end():
     assert LogScript((), 4, START, 8.0, START + 3).written(START + 100) == 2
+
+
+def test_what_is_told_to_end_writes_the_rest_at_once():
+    told = Behaviour(8.0, 0.0, 4, told=Exit(START + 3, 0))
+    script = LogScript.of(told, START, START + 3)
+    assert (script.written(START + 2.9), script.written(START + 3)) == (2, 4)
+    assert [script.moment(index) - START for index in range(4)] == [0, 2, 3, 3]
+    assert LogScript.of(told, START, START + 1).written(START + 100) == 1
 
 
 def test_a_stamp_has_nine_digits():

@@ -1,4 +1,4 @@
-"""The simulation's own endpoints under /simcluster/: faults, and what may happen to nodes. Same token as the rest."""
+"""The simulation's own endpoints under /simcluster/: faults, what may happen to nodes, ends. Same token as the rest."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from app.simcluster.resources import ALL, NODES, PODS
 
 _FAULTS = "/simcluster/faults"
 _NODES = "/simcluster/nodes/"
+_PODS = "/simcluster/pods/"
+_MAX_CODE = 255
 
 
 async def admin(context: Context, request: Request) -> Response:
@@ -29,6 +31,8 @@ async def admin(context: Context, request: Request) -> Response:
     if path.startswith(_NODES) and method in {"GET", "POST"}:
         name, *action = path.removeprefix(_NODES).split("/")
         return _node(context, name, action if method == "POST" else [], request)
+    if path.startswith(_PODS) and method == "POST":
+        return _pod(context, path.removeprefix(_PODS).split("/"), request)
     raise errors.NoSuchPathError
 
 
@@ -73,6 +77,25 @@ def _node(context: Context, name: str, action: list[str], request: Request) -> R
         case _:
             raise errors.NoSuchPathError
     return json_object(_node_facts(context, name, node))
+
+
+def _pod(context: Context, words: list[str], request: Request) -> Response:
+    match words:
+        case [namespace, name, "exit"]:
+            return json_object(_exit(context, namespace, name, request.query_params.get("code", "0")))
+    raise errors.NoSuchPathError
+
+
+def _exit(context: Context, namespace: str, name: str, code: str) -> Json:
+    if not (code.isascii() and code.isdecimal() and int(code) <= _MAX_CODE):
+        raise errors.bad_request(f"code must be a whole number from 0 to {_MAX_CODE}, not {code!r}")
+    pod = context.store.get(PODS, f"{namespace}/{name}")
+    if pod is None:
+        raise errors.not_found(PODS, name)
+    if (phase := pod["status"]["phase"]) != "Running":
+        raise errors.conflict(PODS, name, f"only a pod that is Running can be told to exit, this one is {phase}")
+    context.cluster.kubelet.exit(pod, int(code))
+    return {"namespace": namespace, "name": name, "code": int(code)}
 
 
 def _drain(context: Context, name: str) -> None:

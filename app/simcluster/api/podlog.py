@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from starlette.responses import Response, StreamingResponse
@@ -191,13 +191,10 @@ def _looked_again(context: Context, pod: Json, container: Json, script: LogScrip
     current = context.store.get(PODS, key)
     run = context.cluster.kubelet.run_of(pod)
     if current is None or uid_of(current) != uid_of(pod) or run is None:
-        return _ended(script, context.store.clock())
+        return replace(script, end=context.store.clock())
     state = _state(context, current, container, run)
     if isinstance(state, Running) and state.started == script.start:
         return script
     finished = state.finished if isinstance(state, Ended) else None
-    return _ended(script, finished or context.store.clock())
-
-
-def _ended(script: LogScript, end: float) -> LogScript:
-    return LogScript(script.text, script.lines, script.start, script.seconds, end)
+    behaviour = context.cluster.kubelet.behaviour(pod, container["name"])
+    return LogScript.of(behaviour, script.start, finished or context.store.clock())

@@ -58,6 +58,14 @@ FROM_OUTSIDE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Exit:
+    """Somebody has the container end: at `at`, with exit code `code`."""
+
+    at: float
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
 class Behaviour:
     seconds: float
     pull_seconds: float
@@ -67,6 +75,7 @@ class Behaviour:
     ignore_term: bool = False
     outcome: Outcome = Outcome.EXIT
     node_back_seconds: float | None = None
+    told: Exit | None = None  # not by its environment, but while it runs
     problem: str = ""  # a setting that can't be read; the container fails to start and says so
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from app.simcluster.inside import lifecycle
 from app.simcluster.inside.admission import Refused, admit
-from app.simcluster.inside.behaviour import FROM_OUTSIDE, Behaviour, Outcome, behaviour_of
+from app.simcluster.inside.behaviour import FROM_OUTSIDE, Behaviour, Exit, Outcome, behaviour_of
 from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_pod
 from app.simcluster.inside.logs import LogScript
@@ -46,6 +46,13 @@ class Kubelet:
 
     def behaviour(self, pod: Json, container: str) -> Behaviour:
         return self._behaviours_of(pod)[container]
+
+    def exit(self, pod: Json, code: int) -> None:
+        """The containers of a running pod write what is left of their logs and end, as though by themselves."""
+        if run := self.run_of(pod):
+            self._save(pod, replace(run, told=Exit(self._inside.engine.clock(), code)))
+            self._behaviours.pop(uid_of(pod), None)
+            self._inside.engine.wake(NAME, key_of(pod))
 
     def _on_pod(self, old: Json | None, new: Json | None) -> None:
         if new is None:
@@ -154,7 +161,10 @@ class Kubelet:
         if uid not in self._behaviours:
             settings = self._inside.settings
             read = {item["name"]: behaviour_of(item, settings) for item in all_containers(pod)}
-            self._behaviours[uid] = read
+            run = self.run_of(pod)
+            own = [item["name"] for item in pod["spec"]["containers"]] if run and run.told else []
+            told = {name: replace(read[name], told=run.told) for name in own}
+            self._behaviours[uid] = read | told
         return self._behaviours[uid]
 
     def _save(self, pod: Json, run: PodRun) -> None:

@@ -19,25 +19,28 @@ class LogScript:
     start: float
     seconds: float
     end: float | None  # None: it still runs
+    is_told: bool = False  # to end: what was left is written at the end
 
     @classmethod
     def of(cls, behaviour: Behaviour, start: float, end: float | None) -> LogScript:
         text = tuple(behaviour.log_text.splitlines())
-        return cls(text, behaviour.log_lines, start, behaviour.seconds, end)
+        is_told = behaviour.told is not None and behaviour.told.at == end
+        return cls(text, behaviour.log_lines, start, behaviour.seconds, end, is_told)
 
     def written(self, now: float) -> int:
         """How many lines there are at this moment."""
         horizon = now if self.end is None else min(now, self.end)
         if horizon < self.start:
             return 0
-        if not self.lines or not self.seconds:
+        if not self.lines or not self.seconds or (self.is_told and horizon == self.end):
             return len(self.text) + self.lines
         numbered = int((horizon - self.start) / self.seconds * self.lines + ROUNDING) + 1
         return len(self.text) + min(self.lines, numbered)
 
     def moment(self, index: int) -> float:
         number = max(0, index - len(self.text))
-        return self.start + (number * self.seconds / self.lines if self.lines else 0.0)
+        moment = self.start + (number * self.seconds / self.lines if self.lines else 0.0)
+        return min(moment, self.end) if self.is_told and self.end is not None else moment
 
     def next_moment(self, now: float) -> float | None:
         written = self.written(now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from app.simcluster.inside.behaviour import Exit
 from app.simcluster.inside.timeline import Ended, Stop
 from app.simcluster.meta import Json
 
@@ -40,6 +41,7 @@ class PodRun:
     tries: dict[str, Try] = field(default_factory=dict)  # by container, where it isn't the first
     stop: PodStop | None = None
     fired: bool = False  # what SIM_OUTCOME does from outside has been done
+    told: Exit | None = None
 
     def try_of(self, container: str) -> Try:
         return self.tries.get(container, Try(self.since))
@@ -56,13 +58,15 @@ class PodRun:
             "tries": {name: _try_json(item) for name, item in self.tries.items()},
             "stop": _stop_json(self.stop) if self.stop else None,
             "fired": self.fired,
+            "told": asdict(self.told) if self.told else None,
         }
 
     @classmethod
     def from_json(cls, value: Json) -> PodRun:
         tries = {name: _try_from(item) for name, item in value["tries"].items()}
         stop = _stop_from(value["stop"]) if value["stop"] else None
-        return cls(**{**value, "tries": tries, "stop": stop})
+        told = Exit(**value["told"]) if value.get("told") else None
+        return cls(**{**value, "tries": tries, "stop": stop, "told": told})
 
 
 def _try_json(item: Try) -> Json:

@@ -75,6 +75,9 @@ def plan_of(behaviour: Behaviour, since: float, settings: Settings) -> Plan:
     start = pulled + settings.start_seconds
     end = start + behaviour.seconds * (2 if behaviour.outcome in FROM_OUTSIDE else 1)
     code, reason = _own_end(behaviour)
+    told = behaviour.told
+    if told and since <= told.at < end:  # else it was meant for an earlier try
+        end, code, reason = max(start, told.at), told.code, _word(told.code)
     return Plan(pulled, start, end, Ended(code, reason, "", start, end))
 
 
@@ -90,7 +93,11 @@ def _own_end(behaviour: Behaviour) -> tuple[int, str]:
         case Outcome.SIGTERM:
             return SIGTERM, "Error"
         case _:
-            return chosen or 0, "Error" if chosen else "Completed"
+            return chosen or 0, _word(chosen)
+
+
+def _word(code: int | None) -> str:
+    return "Error" if code else "Completed"
 
 
 def container_at(
