@@ -43,7 +43,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "pulling": {"image": LONG, "name": "n" * 80, "envVars": {"SIM_OUTCOME": "image-missing"}},
 }
 
-CLOSE = "live => live.dispatchEvent(new CustomEvent('htmx:sse:close', {bubbles: true, detail: {reason: 'ended'}}))"
+# The next tick makes it live again, so that its look is taken at once.
+CLOSE = """live => {
+  live.dispatchEvent(new CustomEvent('htmx:sse:close', {bubbles: true, detail: {reason: 'ended'}}));
+  return document.getElementById('live-state').className;
+}"""
 ENDS = {"failed": "FAILED", "cancelled": "CANCELLED"}
 
 
@@ -140,8 +144,7 @@ async def test_the_menu_and_a_lost_connection(meet: Meet, owners_cookies: Storag
     person = await meet(cookies=owners_cookies)
     await person.open_list()
     await person.page.locator(".menu summary").click()
-    await person.page.locator("#live").evaluate(CLOSE)
-    await expect(person.page.locator("#live-state")).to_have_class(re.compile("stale"))
+    assert "stale" in await person.page.locator("#live").evaluate(CLOSE)
     await must_be_good(person.page)
 
 
@@ -169,7 +172,7 @@ def leave_alone(product: Product) -> tuple[str, str]:
     command = ["admin", "create-user", email, "--organization", "demo", "--role", "viewer"]
     settings = {"GPUYARD_DATABASE_URL": f"sqlite:///{database}", "GPUYARD_NEW_PASSWORD": password}
     subprocess.run([sys.executable, "-m", "app", *command], check=True, env=os.environ | settings)
-    with sqlite3.connect(database, timeout=10) as rows:
+    with sqlite3.connect(database, timeout=60) as rows:
         rows.execute("DELETE FROM memberships WHERE user_id = (SELECT id FROM users WHERE email = ?)", (email,))
     rows.close()
     return email, password

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tests.e2e.product import Product
 
-SECONDS = 40
+SECONDS = 120  # only a machine that is very busy needs them
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,23 @@ async def begun(product: Product, *words: str, **changed: str) -> Process:
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "app", *words, env=environment(product, **changed), stdout=PIPE, stderr=PIPE
     )
+
+
+async def heard(process: Process, words: str) -> str:
+    """What it says besides its output, up to the line with the words."""
+    assert process.stderr
+    said = ""
+    async with asyncio.timeout(SECONDS):
+        while words not in said:
+            line = await process.stderr.readline()
+            assert line, said
+            said += line.decode()
+    return said
+
+
+async def first_line(process: Process) -> str:
+    assert process.stdout
+    return (await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode()
 
 
 async def ended(process: Process) -> Done:

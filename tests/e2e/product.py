@@ -24,13 +24,14 @@ from websockets.asyncio.client import connect
 from websockets.typing import Subprotocol
 
 START_SECONDS = 90.0  # only a machine that is very busy needs it
+ENDED = {"Succeeded", "Failed"}  # phases of pods
 SUBMIT = "mutation($input: SubmitWorkloadInput!) { submitWorkload(input: $input) { isNew workload { %s } } }"
 CANCEL = "mutation($id: UUID!) { cancelWorkload(input: {id: $id}) { workload { %s } } }"
 WORKLOAD = "query($org: String!, $id: UUID!) { organization(slug: $org) { workload(id: $id) { %s } } }"
 FIELDS = """
   id jobName name status phase reason message succeeded exitCode signal imageReference server gpus
   createdAt startedAt completedAt
-  attempts { number jobName server exitCode reason } events { type status phase message }
+  attempts { number jobName server exitCode reason } events { cursor type status phase reason message }
 """
 EVENTS = """
 subscription($org: String!, $after: String) {
@@ -46,6 +47,20 @@ def administrator(kubeconfig: Path) -> httpx2.AsyncClient:
     trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
     headers = {"authorization": f"Bearer {user['token']}"}
     return httpx2.AsyncClient(base_url=cluster["server"], headers=headers, verify=trust, trust_env=False, timeout=20)
+
+
+async def pods(cluster: httpx2.AsyncClient, workload_id: str) -> list[dict[str, Any]]:
+    """Of its first attempt, as the simulated cluster has them."""
+    query = {"labelSelector": f"batch.kubernetes.io/job-name=gw-{UUID(workload_id).hex}-1"}
+    items: list[dict[str, Any]] = (await cluster.get("/api/v1/pods", params=query)).json()["items"]
+    return items
+
+
+async def told_to_exit(cluster: httpx2.AsyncClient, workload_id: str, code: int) -> None:
+    [pod] = await pods(cluster, workload_id)
+    place = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+    answer = await cluster.post(f"/simcluster/pods/{place}/exit", params={"code": code})
+    assert answer.is_success, answer.text
 
 
 @asynccontextmanager
@@ -140,14 +155,28 @@ class Product:
         answer = await self.ask(CANCEL % "id", {"id": workload_id})
         assert "errors" not in answer, answer
 
+    def administrator(self) -> httpx2.AsyncClient:
+        """Of the simulated cluster."""
+        return administrator(Path(self.facts["kubeconfig"]))
+
     async def exit(self, workload_id: str, code: int = 0) -> None:
-        """Its first attempt's container, which runs, ends now with the code. The app may be down."""
-        async with administrator(Path(self.facts["kubeconfig"])) as cluster:
-            query = {"labelSelector": f"batch.kubernetes.io/job-name=gw-{UUID(workload_id).hex}-1"}
-            [pod] = (await cluster.get("/api/v1/pods", params=query)).json()["items"]
-            place = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-            answer = await cluster.post(f"/simcluster/pods/{place}/exit", params={"code": code})
-        assert answer.is_success, answer.text
+        """The container of its first attempt, which runs, ends now with the code. The app may be down."""
+        async with self.administrator() as cluster:
+            await told_to_exit(cluster, workload_id, code)
+        await self.until_over(workload_id)
+
+    async def until_over(self, workload_id: str) -> None:
+        """In the cluster: the pod of its first attempt has ended, and may be gone."""
+        async with asyncio.timeout(60), self.administrator() as cluster:
+            while not {pod["status"]["phase"] for pod in await pods(cluster, workload_id)} <= ENDED:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+
+    async def until_started(self, workload_id: str) -> dict[str, Any]:
+        """It has begun to run, and may have ended."""
+        async with asyncio.timeout(60):
+            while (seen := await self.workload(workload_id))["startedAt"] is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        return seen
 
     async def workload(self, workload_id: str) -> dict[str, Any]:
         answer = await self.ask(WORKLOAD % FIELDS, {"org": "demo", "id": workload_id})
@@ -155,18 +184,29 @@ class Product:
         return workload
 
     async def until(
-        self, workload_id: str, *, status: str = "", phase: str = "", seconds: float = 60
+        self, workload_id: str, *, status: str = "", phase: str = "", reason: str = "", seconds: float = 60
     ) -> dict[str, Any]:
-        """The workload once it has the status or phase."""
+        """The workload once it has the status, phase, reason: one that it doesn't leave by itself."""
+        wanted = {"status": status, "phase": phase, "reason": reason}
         seen: dict[str, Any] = {}
         try:
             async with asyncio.timeout(seconds):
-                while not seen or (status and seen["status"] != status) or (phase and seen["phase"] != phase):
+                while not seen or any(value and seen[name] != value for name, value in wanted.items()):
                     await asyncio.sleep(0.05)
                     seen = await self.workload(workload_id)
         except TimeoutError:
-            raise AssertionError(f"never became {status or phase}: {seen}\n{self.log()[-3000:]}") from None
+            raise AssertionError(f"never became {wanted}: {seen}\n{self.log()[-3000:]}") from None
         return seen
+
+    async def until_event(self, workload_id: str, kind: str) -> dict[str, Any]:
+        """The first event of this type in its record, which keeps also what passes in a moment."""
+        async with asyncio.timeout(60):
+            while True:
+                for event in (await self.workload(workload_id))["events"]:
+                    if event["type"] == kind:
+                        found: dict[str, Any] = event
+                        return found
+                await asyncio.sleep(0.05)
 
     @asynccontextmanager
     async def events(

@@ -57,7 +57,7 @@ class ApiServer:
         self.process.wait(10)
 
 
-async def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 — what is waited for has no event
             await asyncio.sleep(0.02)
@@ -95,7 +95,7 @@ class Picture:
 
 @asynccontextmanager
 async def picture_of(server: ApiServer) -> AsyncIterator[Picture]:
-    settings = PortSettings(NAMESPACE, quiet_seconds=QUIET, read_seconds=QUIET, write_seconds=QUIET)
+    settings = PortSettings(NAMESPACE, quiet_seconds=QUIET, read_seconds=QUIET, write_seconds=30)
     port = open_port(ConnectionSettings(server.folder / "data" / "kubeconfig"), settings)
     await port.create_namespace()
     picture = Picture(port, Projection(NAMESPACE))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import Done, begun, ended, run
+from tests.e2e.command import Done, begun, ended, first_line, heard, run
 from tests.e2e.product import Product
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -74,7 +73,7 @@ ENDS = [
     (["-e", "SIM_EXIT_CODE=0"], 0, "completed  ended with exit code 0"),
     (["-e", "SIM_EXIT_CODE=3"], 3, "completed  ended with exit code 3"),
     (["-e", "SIM_OUTCOME=oom"], 70, "failed     killed because it used more than its memory limit"),
-    (["-e", "SIM_SECONDS=60", "--timeout", "2s"], 124, "timeout    exceeded its run limit of 2 s"),
+    (["-e", "SIM_SECONDS=600", "--timeout", "2s"], 124, "timeout    exceeded its run limit of 2 s"),
 ]
 
 
@@ -95,7 +94,7 @@ async def test_wait_and_json_prints_the_end(shared_product: Product):
 
 
 async def test_a_cancelled_workload_ends_the_wait(shared_product: Product):
-    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=600")
     waiting = await begun(shared_product, "wait", workload_id)
     await shared_product.until(workload_id, status="RUNNING")
     done = await run(shared_product, "cancel", workload_id)
@@ -107,9 +106,8 @@ async def test_a_cancelled_workload_ends_the_wait(shared_product: Product):
 
 
 async def test_ctrl_c_lets_the_workload_go_on(shared_product: Product):
-    waiting = await begun(shared_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=60")
-    assert waiting.stdout
-    workload_id = (await asyncio.wait_for(waiting.stdout.readline(), 20)).decode().split()[0]
+    waiting = await begun(shared_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=600")
+    workload_id = (await first_line(waiting)).split()[0]
     await shared_product.until(workload_id, status="RUNNING")
     waiting.send_signal(signal.SIGINT)
     done = await ended(waiting)
@@ -121,7 +119,7 @@ async def test_ctrl_c_lets_the_workload_go_on(shared_product: Product):
 
 
 async def test_list_and_its_filters(shared_product: Product):
-    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=60", "--name", "in the list")
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=600", "--name", "in the list")
     await shared_product.until(workload_id, status="RUNNING")
     running = await run(shared_product, "list", "--status", "running,pending", "--limit", "1")
     header, row = running.out.splitlines()
@@ -195,20 +193,19 @@ async def test_follow_prints_the_log_and_exits_as_the_container(shared_product: 
 
 async def test_a_followed_log_loses_and_doubles_nothing_over_a_restart(fresh_product: Product):
     await fresh_product.start()
-    workload_id = await submitted(fresh_product, "-e", "SIM_SECONDS=8", "-e", "SIM_LOG_LINES=80")
+    workload_id = await submitted(fresh_product, "-e", "SIM_SECONDS=600", "-e", "SIM_LOG_LINES=6000")
     following = await begun(fresh_product, "logs", "-f", workload_id)
-    assert following.stdout
-    first = await asyncio.wait_for(following.stdout.readline(), 20)
+    first = await first_line(following)
     fresh_product.kill()
-    await asyncio.sleep(1)
+    said = await heard(following, "connecting again")
     await fresh_product.start_again()
+    await fresh_product.exit(workload_id)
     done = await ended(following)
     stored = await run(fresh_product, "logs", workload_id)
     assert done.code == 0, done.err
-    assert first.decode() + done.out == stored.out
-    assert len(stored.out.splitlines()) == 80
-    assert "connecting again" in done.err
-    assert "missing" not in done.err
+    assert first + done.out == stored.out
+    assert len(stored.out.splitlines()) == 6000
+    assert "missing" not in said + done.err
 
 
 async def test_retry_runs_the_request_once_more(shared_product: Product):
@@ -217,13 +214,13 @@ async def test_retry_runs_the_request_once_more(shared_product: Product):
     new = await run(shared_product, "retry", old.out.split()[0], "--follow")
     assert (new.code, len(new.out.splitlines())) == (5, 2), new.err
     assert new.err.split()[0] != old.out.split()[0]
-    running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    running = await submitted(shared_product, "-e", "SIM_SECONDS=600")
     assert says(await run(shared_product, "retry", running), 1, f"gpuyard: workload {running}")
     await run(shared_product, "cancel", running)
 
 
 async def test_some_cancels_fail(shared_product: Product):
-    running = await submitted(shared_product, "-e", "SIM_SECONDS=60")
+    running = await submitted(shared_product, "-e", "SIM_SECONDS=600")
     over = await submitted(shared_product, "-e", "SIM_SECONDS=0.1")
     await shared_product.until(over, status="COMPLETED")
     nobody = "00000000-0000-0000-0000-000000000000"
@@ -302,15 +299,14 @@ async def test_wrong_use_is_told_apart(shared_product: Product, words: list[str]
 
 async def test_waiting_outlasts_a_restart_of_the_service(fresh_product: Product):
     await fresh_product.start()
-    waiting = await begun(fresh_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=4", "-e", "SIM_EXIT_CODE=7")
-    assert waiting.stdout
-    workload_id = (await asyncio.wait_for(waiting.stdout.readline(), 20)).decode().split()[0]
+    waiting = await begun(fresh_product, "submit", SIMULATED, "--wait", "-e", "SIM_SECONDS=600")
+    workload_id = (await first_line(waiting)).split()[0]
     await fresh_product.until(workload_id, status="RUNNING")
     fresh_product.kill()
-    await asyncio.sleep(1)
+    await heard(waiting, "waiting for it")
+    await fresh_product.exit(workload_id, code=7)
     await fresh_product.start_again()
     done = await ended(waiting)
     assert done.code == 7
-    assert "waiting for it" in done.err
     assert "it answers again" in done.err
     assert [line.split()[0] for line in done.err.splitlines()].count("completed") == 1

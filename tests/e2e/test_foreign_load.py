@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.e2e.site import MERGE, Json, Site, opened_site
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FLEET = [
     {"name": "busy", "gpus": 4},
@@ -57,7 +57,7 @@ SERVERS = '{ organization(slug: "demo") { servers { name usable gpuCount gpusHea
 async def shown(site: Site, name: str, **facts: Any) -> None:
     """The product says so of the server."""
     found: Json = {}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not found or any(found[key] != value for key, value in facts.items()):
             await asyncio.sleep(0.1)
             servers = (await site.product.ask(SERVERS))["data"]["organization"]["servers"]
@@ -71,7 +71,8 @@ async def placed(site: Site, workload: Json) -> str:
 
 
 async def still_waits(site: Site, workload: Json) -> str:
-    """A second later, after everything has been planned again; why, in its own words."""
+    """A second after it was planned, and everything again; why, in its own words."""
+    await site.product.until(workload["id"], reason="WAITING_FOR_GPUS")
     await asyncio.sleep(1)
     seen = await site.product.workload(workload["id"])
     assert (seen["status"], seen["phase"], seen["attempts"]) == ("PENDING", "QUEUED", [])

@@ -41,11 +41,12 @@ async def submit_or_be_killed(product: Product, key: str) -> dict[str, Any]:
 
 async def test_an_end_that_came_while_the_app_was_down_is_recorded(fresh_product: Product):
     await fresh_product.start()
-    short = await fresh_product.submit(envVars={"SIM_SECONDS": 1.5, "SIM_EXIT_CODE": 9})
-    doomed = await fresh_product.submit(envVars={"SIM_SECONDS": 60}, timeoutSeconds=2)
-    for workload in (short, doomed):
-        await fresh_product.until(workload["id"], status="RUNNING")
+    short = await fresh_product.submit(envVars={"SIM_SECONDS": 600})
+    await fresh_product.until(short["id"], status="RUNNING")
+    doomed = await fresh_product.submit(envVars={"SIM_SECONDS": 600}, timeoutSeconds=3)
+    await fresh_product.until_started(doomed["id"])
     fresh_product.kill()
+    await fresh_product.exit(short["id"], code=9)
     await asyncio.sleep(3.5)
     await fresh_product.start()
     assert (await fresh_product.until(short["id"], status="COMPLETED"))["exitCode"] == 9
@@ -54,7 +55,7 @@ async def test_an_end_that_came_while_the_app_was_down_is_recorded(fresh_product
 
 async def test_a_cancel_survives_a_kill(fresh_product: Product):
     await fresh_product.start()
-    workload = await fresh_product.submit(envVars={"SIM_SECONDS": 60})
+    workload = await fresh_product.submit(envVars={"SIM_SECONDS": 600})
     await fresh_product.until(workload["id"], status="RUNNING")
     await fresh_product.ask(CANCEL % "id", {"id": workload["id"]})
     fresh_product.kill()

@@ -46,21 +46,22 @@ async def orphans(product: Product) -> dict[str, Any]:
 
 async def test_what_ran_on_is_adopted_and_what_is_unknown_is_told(fresh_product: Product, tmp_path: Path):
     await fresh_product.start()
-    known = await fresh_product.submit(envVars={"SIM_SECONDS": 25, "SIM_EXIT_CODE": 6})
+    known = await fresh_product.submit(envVars={"SIM_SECONDS": 600})
     running = await fresh_product.until(known["id"], status="RUNNING")
     backup = tmp_path / "backup.db"
     back_up(fresh_product, backup)
     make_it_wait(backup, known["id"])
-    unknown = await fresh_product.submit(envVars={"SIM_SECONDS": 60})
+    unknown = await fresh_product.submit(envVars={"SIM_SECONDS": 600})
     await fresh_product.until(unknown["id"], status="RUNNING")
     fresh_product.kill()
     restore(fresh_product, backup)
     await fresh_product.start()
     adopted = await fresh_product.until(known["id"], status="RUNNING")
     assert (adopted["server"], adopted["startedAt"]) == (running["server"], running["startedAt"])
-    ended = await fresh_product.until(known["id"], status="COMPLETED", seconds=50)
+    await fresh_product.exit(known["id"], code=6)
+    ended = await fresh_product.until(known["id"], status="COMPLETED")
     assert (ended["exitCode"], ended["gpus"], len(ended["attempts"])) == (6, running["gpus"], 1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             if (told := await orphans(fresh_product))["count"]:
                 break

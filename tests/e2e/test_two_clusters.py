@@ -23,11 +23,11 @@ from app.cluster.connection import ConnectionSettings
 from app.cluster.kubernetes_port import PortSettings, open_port
 from app.demo.seed import ensure_people
 from app.store.database import opened
-from tests.e2e.product import CANCEL, START_SECONDS, WORKLOAD, Product
+from tests.e2e.product import CANCEL, START_SECONDS, WORKLOAD, Product, administrator, told_to_exit
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(400)
 LOST_AFTER = 10
-NOTICED = 45.0  # seconds: lost, and found again
+NOTICED = 90.0  # seconds: lost, and found again
 SHOWN = "id status phase reason message exitCode cluster server attempts { cluster server exitCode }"
 
 
@@ -53,6 +53,11 @@ class Simulated:
             while not ready.exists():
                 assert self.process.poll() is None, (self.folder / "log").read_text()
                 await asyncio.sleep(0.05)
+
+    async def exit(self, workload_id: str, code: int) -> None:
+        """See Product.exit."""
+        async with administrator(self.kubeconfig) as cluster:
+            await told_to_exit(cluster, workload_id, code)
 
     def signal(self, number: int) -> None:
         assert self.process is not None
@@ -186,7 +191,7 @@ Act = Callable[[Simulated], Awaitable[None]]
 @pytest.mark.parametrize(("stop", "bring_back"), [(hang, go_on), (die, live_again)], ids=["hangs", "is killed"])
 async def test_a_lost_cluster_holds_up_no_other_and_is_found_again(tmp_path: Path, stop: Act, bring_back: Act):
     async with serving(tmp_path) as fleet:
-        ends = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 12, "SIM_EXIT_CODE": 3})
+        ends = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 600})
         cancelled = await fleet.started(gpuCount=4, envVars={"SIM_SECONDS": 600})
         elsewhere = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 600})
         assert [it["cluster"] for it in (ends, cancelled, elsewhere)] == ["berlin", "berlin", "munich"]
@@ -213,6 +218,7 @@ async def test_a_lost_cluster_holds_up_no_other_and_is_found_again(tmp_path: Pat
         assert (held["status"], held["phase"]) == ("RUNNING", "STOPPING")
 
         await bring_back(fleet.clusters["berlin"])
+        await fleet.clusters["berlin"].exit(ends["id"], code=3)
         ended = await fleet.until(ends["id"], status="COMPLETED", seconds=NOTICED)
         assert (ended["exitCode"], len(ended["attempts"])) == (3, 1)
         await fleet.until(cancelled["id"], status="CANCELLED", seconds=NOTICED)
@@ -223,7 +229,7 @@ async def test_a_lost_cluster_holds_up_no_other_and_is_found_again(tmp_path: Pat
 
 async def test_a_start_with_a_cluster_down(tmp_path: Path):
     async with serving(tmp_path) as fleet:
-        there = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 20, "SIM_EXIT_CODE": 4})
+        there = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 600})
         assert there["cluster"] == "berlin"
         fleet.kill()
         fleet.clusters["berlin"].kill()
@@ -238,13 +244,14 @@ async def test_a_start_with_a_cluster_down(tmp_path: Path):
         again = await fleet.workload(there["id"])
         assert (again["phase"], again["message"]) == ("UNKNOWN", lost["message"])
         await fleet.clusters["berlin"].start()
+        await fleet.clusters["berlin"].exit(there["id"], code=4)
         ended = await fleet.until(there["id"], status="COMPLETED", seconds=NOTICED)
         assert (ended["exitCode"], ended["attempts"]) == (4, [{"cluster": "berlin", "server": "gpu-1", "exitCode": 4}])
 
 
 async def test_a_cluster_that_is_no_longer_named(tmp_path: Path):
     async with serving(tmp_path) as fleet:
-        there = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 10})
+        there = await fleet.started(gpuCount=8, envVars={"SIM_SECONDS": 600})
         fleet.stop()
         berlin = fleet.clusters.pop("berlin")
         await fleet.serve()
@@ -252,6 +259,7 @@ async def test_a_cluster_that_is_no_longer_named(tmp_path: Path):
         assert lost["status"] == "RUNNING"
         assert "the settings name no cluster berlin" in lost["message"]
         assert "once GPUYARD_CLUSTERS names it" in lost["message"]
+        await berlin.exit(there["id"], code=0)
         fleet.stop()
         fleet.clusters["berlin"] = berlin
         await fleet.serve()

@@ -161,10 +161,10 @@ class Kubelet:
         if uid not in self._behaviours:
             settings = self._inside.settings
             read = {item["name"]: behaviour_of(item, settings) for item in all_containers(pod)}
-            run = self.run_of(pod)
-            own = [item["name"] for item in pod["spec"]["containers"]] if run and run.told else []
-            told = {name: replace(read[name], told=run.told) for name in own}
-            self._behaviours[uid] = read | told
+            if (run := self.run_of(pod)) and run.told:
+                own = [item["name"] for item in pod["spec"]["containers"]]
+                read |= {name: replace(read[name], told=run.told) for name in own}
+            self._behaviours[uid] = read
         return self._behaviours[uid]
 
     def _save(self, pod: Json, run: PodRun) -> None:
