@@ -25,6 +25,7 @@ from app.demo.run import DemoOptions, run_demo
 from app.domain.errors import DomainError
 from app.domain.people import Role, Scope
 from app.domain.volumes import VolumeKind
+from app.domain.wording import plural
 from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, LogLevel, configure_logging
@@ -229,6 +230,41 @@ def list_volumes(organization: str) -> None:
 def remove_volume(organization: str, name: str) -> None:
     """Let no further workload mount it; its data stays. What still waits with it fails, what runs goes on."""
     _on_database(lambda: administer.remove_volume(organization, name, SystemClock().now()))
+
+
+@admin.command()
+def list_servers() -> None:
+    """Every server on record: whose it is, by its node's label or by assignment, and whether it is cordoned."""
+
+    async def work() -> None:
+        for server in await administer.list_servers():
+            by = "by assignment" if server.flags.assigned_to else "by its label"
+            owner = f"{server.organization_slug} {by}" if server.organization_slug else "nobody's"
+            line = f"{server.server_id} {plural(server.gpu_total, 'GPU')} {owner}"
+            line += ", gone" if server.gone_at else ""
+            line += f", {server.cordon.words}" if server.cordon else ""
+            _out.print(line, markup=False, soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def assign_server(
+    server: Annotated[str, typer.Argument(help="Its node's name, as cluster/name where several have it.")],
+    organization: Annotated[str, typer.Argument(help="Slug of its new organization.", show_default=False)] = "",
+    clear: Annotated[bool, typer.Option("--clear", help="Let the label of its node decide again.")] = False,
+) -> None:
+    """Give a server to an organization, whatever the label of its node says. What runs there goes on."""
+    if bool(organization) == clear:
+        _fail("gpuyard: give either an organization or --clear")
+
+    async def work() -> None:
+        found = await administer.assign_server(server, organization, SystemClock().now())
+        by = "by assignment" if found.flags.assigned_to else "by its label"
+        line = f"server {found.server_id} is {found.organization_slug or 'nobody'}'s {by}"
+        _out.print(line, markup=False, soft_wrap=True, highlight=False)
+
+    _on_database(work)
 
 
 @admin.command()

@@ -1,4 +1,5 @@
-"""What an operator does at the machine: organizations, people, projects, tokens. For `gpuyard admin` and the demo.
+"""What an operator does at the machine: organizations, people, projects, tokens, whose a server is. For `gpuyard admin`
+and the demo.
 
 Secrets come in hashed: making and hashing them is `app.auth`'s business.
 """
@@ -7,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from app.commands.context import check_slug
-from app.domain.errors import InvalidInputError, NotFoundError
+from app.domain.errors import ConflictError, InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.volumes import Volume, VolumeKind, check_source
-from app.store import audit, people, volumes
+from app.store import audit, people, servers, volumes
+from app.store.servers import ServerRecord
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 OPERATOR = "operator"
@@ -114,6 +117,39 @@ async def create_service_token(
     )
     await _note(at, "create_token", slug, f"{name} as {role}")
     return token
+
+
+async def list_servers() -> list[ServerRecord]:
+    return await servers.all_servers()
+
+
+async def assign_server(name: str, slug: str, at: datetime) -> ServerRecord:
+    """Give a server, `name` or `cluster/name`, to an organization, whatever its node's label says.
+
+    An empty slug lets the label decide again. The former organization loses sight of it; what that runs there goes on.
+
+    Raises NotFoundError, InvalidInputError for a name that several clusters have, ConflictError.
+    """
+    if slug:
+        await _organization(slug)
+    record = _named(await servers.all_servers(), name)
+    after = replace(record.flags, assigned_to=slug)
+    if after != record.flags and not await servers.write_flags(record.id, record.flags, after):
+        raise ConflictError(f"somebody changed server {name} at the same moment; try again")
+    reread = await servers.find_server(record.id) or record
+    detail = f"{record.server_id} from {record.organization_slug or 'nobody'}"
+    await _note(at, "assign_server" if slug else "clear_assignment", reread.organization_slug, detail)
+    return reread
+
+
+def _named(records: Iterable[ServerRecord], name: str) -> ServerRecord:
+    found = [it for it in records if name in (it.name, str(it.server_id))]
+    if not found:
+        raise NotFoundError(f"there is no server {name!r} on record; 'gpuyard admin list-servers' lists them")
+    if len(found) > 1:
+        names = " or ".join(str(it.server_id) for it in found)
+        raise InvalidInputError.of("server", f"{name!r} is the name of several; say {names}")
+    return found[0]
 
 
 async def _organization(slug: str) -> Organization:

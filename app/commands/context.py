@@ -64,6 +64,21 @@ async def open_gpu_workloads(principal: Principal, slug: str, permission: Permis
     return Access(organization, largest or ("", 0))
 
 
+async def note_done(
+    context: CommandContext, principal: Principal, action: str, slug: str, target: str, detail: str = ""
+) -> None:
+    """A row in the audit trail."""
+    await audit.record(
+        at=context.clock.now(),
+        actor=principal.name,
+        action=action,
+        organization=slug,
+        outcome="done",
+        target=target,
+        detail=detail,
+    )
+
+
 @asynccontextmanager
 async def noting_refusals(
     context: CommandContext, principal: Principal, action: str, slug: str, target: str = ""

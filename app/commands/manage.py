@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from app.commands.context import CommandContext, check_slug, noting_refusals, open_organization
+from app.commands.context import CommandContext, check_slug, note_done, noting_refusals, open_organization
 from app.domain.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from app.domain.people import (
     Organization,
@@ -24,7 +24,7 @@ from app.domain.people import (
     grantable_expiry,
     require,
 )
-from app.store import audit, managing, people
+from app.store import managing, people
 
 MAX_NAME = 200
 MAX_DAYS = 3650
@@ -37,12 +37,7 @@ async def _managing(
     """The organization, if the principal may; what is done inside is noted once it is done."""
     async with noting_refusals(context, principal, action, slug, target):
         yield await open_organization(principal, slug, permission)
-    await _note(context, principal, action, slug, target)
-
-
-async def _note(context: CommandContext, principal: Principal, action: str, slug: str, target: str) -> None:
-    at = context.clock.now()
-    await audit.record(at=at, actor=principal.name, action=action, organization=slug, outcome="done", target=target)
+    await note_done(context, principal, action, slug, target)
 
 
 async def create_project(
@@ -69,7 +64,7 @@ async def rename_project(
         if renamed is None:
             now = f"it is at version {project.version}, named {project.name!r}"
             raise ConflictError(f"somebody changed the project since version {version}; {now}. Read it and try again")
-    await _note(context, principal, "rename_project", slug, str(project_id))
+    await note_done(context, principal, "rename_project", slug, str(project_id))
     return renamed
 
 
@@ -123,7 +118,7 @@ async def create_own_token(context: CommandContext, principal: Principal, wanted
         if Scope.ORGANIZATION_ADMIN not in principal.scopes:
             raise ForbiddenError(f"this token lacks the scope {Scope.ORGANIZATION_ADMIN}, which making tokens needs")
         token = await _add_token(context, principal, wanted, user_id=principal.user_id)
-    await _note(context, principal, "create_token", "", wanted.name)
+    await note_done(context, principal, "create_token", "", wanted.name)
     return token
 
 
@@ -162,7 +157,7 @@ async def revoke_token(context: CommandContext, principal: Principal, token_id: 
         elif Scope.ORGANIZATION_ADMIN not in principal.scopes and token_id != principal.token_id:
             raise ForbiddenError(f"this token lacks the scope {Scope.ORGANIZATION_ADMIN}; it can revoke only itself")
         await people.revoke_token(token_id, context.clock.now())
-    await _note(context, principal, "revoke_token", slug, str(token_id))
+    await note_done(context, principal, "revoke_token", slug, str(token_id))
 
 
 def _name(name: str) -> str:

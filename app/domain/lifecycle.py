@@ -15,7 +15,6 @@ from math import ceil
 from app.domain import wording
 from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
 from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedJob, ObservedPod
-from app.domain.server import ServerId
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -373,7 +372,7 @@ def _requeue(workload: Workload, attempt: Attempt, end: End, now: datetime, poli
         workload,
         queued_at=now,
         not_before=not_before,
-        avoid_servers=(*workload.avoid_servers, str(ServerId(attempt.server, attempt.cluster))),
+        avoid_servers=(*workload.avoid_servers, str(attempt.server_id)),
         retries_used=workload.retries_used + (attempt.started_at is not None),
         started_at=None,
         server="",

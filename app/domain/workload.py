@@ -9,6 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from app.domain.labels import Labels
+from app.domain.server import ServerId
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.volumes import Mount
 
@@ -165,6 +166,10 @@ class Attempt:
     cleaned_at: datetime | None = None
     cluster: str = ""
     namespace: str = ""  # of its Job; empty, in rows from before it was written down: that of the settings
+
+    @property
+    def server_id(self) -> ServerId:
+        return ServerId(self.server, self.cluster)
 
     @property
     def job_name(self) -> str:

@@ -37,7 +37,9 @@ def explain(shape: Shape, pool: Pool) -> Explanation:
     if not pool.has_usable(shape._replace(cuda=None)):
         return Explanation(Reason.NO_USABLE_SERVER, _no_usable_server(shape, pool))
     if not pool.has_usable(shape):
-        return Explanation(Reason.DRIVER_TOO_OLD, _driver_too_old(shape, pool) + _unheard(shape, pool))
+        return Explanation(
+            Reason.DRIVER_TOO_OLD, _driver_too_old(shape, pool) + _unheard(shape, pool) + _closed(shape, pool)
+        )
     block, aside = pool.roomiest_block(shape), _aside(shape, pool) + _unheard(shape, pool)
     if block is None:
         return Explanation(Reason.WAITING_FOR_GPUS, _waiting_for_gpus(shape, pool) + aside)
@@ -48,7 +50,13 @@ def _aside(shape: Shape, pool: Pool) -> str:
     """Names the servers that would do but are stepped over, lest they look free for the taking."""
     known = [pool.servers[name] for name in sorted(pool.avoided(shape)) if name in pool.servers]
     names = [pool.name(server.id) for server in known if not server.unusable and is_large_enough(server, shape)]
-    return f"; {words.listed(names)} {_are(len(names))} {_AVOIDED}" if names else ""
+    return (f"; {words.listed(names)} {_are(len(names))} {_AVOIDED}" if names else "") + _closed(shape, pool)
+
+
+def _closed(shape: Shape, pool: Pool) -> str:
+    """Names a server that has what is missing, and who says that it may not be used."""
+    server = pool.closed(shape)
+    return f"; it would fit on {pool.name(server.id)}, which is {server.unusable}" if server else ""
 
 
 def _unheard(shape: Shape, pool: Pool) -> str:

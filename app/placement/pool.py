@@ -38,6 +38,7 @@ class Pool:
         self._usable_totals = shelve(usable, _total_key)
         self._offers = shelve(usable, _offer_key)
         self._free = shelve(usable, _free_key)
+        self._closed = shelve((server for server in servers if server.is_closed), _free_key)
         self._held: dict[ServerId, list[tuple[Shelf, Key]]] = {}
         for shelf in self._free:
             for key in shelf.keys:
@@ -114,6 +115,11 @@ class Pool:
         for server in self._unhealthy:
             if driver_runs(self.servers[server].driver, shape.cuda) and qualifies(server):
                 yield from (self._block(key, shelf.resource) for shelf, key in self._held[server])
+
+    def closed(self, shape: Shape) -> ServerCapacity | None:
+        """A server where the shape would fit now, were it not closed by a flag of ours."""
+        found = best(self._closed, shape)
+        return self.servers[found[0][3]] if found else None
 
     def most_free(self) -> int:
         """The most GPUs free on any server, even on one that may not be used."""

@@ -41,6 +41,7 @@ class ServerCapacity:
     GPU counts are per resource name: `gpus_total` is the node's capacity with unhealthy devices in it,
     `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is.
     `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
+    `is_closed`: by a flag of ours, which is told even to those who wait for other servers.
     Where its cluster is out of contact, what is told is what was on record.
     """
 
@@ -59,6 +60,7 @@ class ServerCapacity:
     unusable: str = ""
     cluster: str = ""
     is_out_of_contact: bool = False
+    is_closed: bool = False
 
     @property
     def id(self) -> ServerId:
@@ -107,11 +109,14 @@ def take_snapshot(
     `closed` maps the servers that are closed by a flag of ours to the words for it, which read after "is".
     """
     taken = _taken(bound_pods, unseen)
-    servers = (
-        _capacity(node, pool_of(node), taken[node.name], closed.get(node.name, "") or _unusable(node, tolerated))
+    return Snapshot.of(
+        replace(
+            _capacity(node, pool_of(node), taken[node.name], closed.get(node.name, "") or _unusable(node, tolerated)),
+            cluster=cluster,
+            is_closed=node.name in closed,
+        )
         for node in nodes
     )
-    return Snapshot.of(replace(server, cluster=cluster) for server in servers)
 
 
 def out_of_contact(

@@ -21,12 +21,12 @@ from app.domain.lifecycle import Decision, decide_waiting, place
 from app.domain.namespaces import Namespaces
 from app.domain.observed import ObservedNode
 from app.domain.people import Organization
-from app.domain.server import ServerId
+from app.domain.server import NO_FLAGS, ServerId
 from app.domain.states import Reason
 from app.domain.workload import Attempt, Workload, queue_deadline
 from app.placement.plan import Answer, Place, Plan, Request, plan
 from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
-from app.reconcile.board import Board
+from app.reconcile.board import NOTHING_FLAGGED, Board, Flags
 from app.reconcile.claims import Claims
 from app.store import people, reads, servers
 from app.store.reads import Waiting
@@ -76,13 +76,16 @@ class Scheduler:
         organizations = await people.organizations()
         slugs = {o.id: o.slug for o in organizations}
         names = [cluster.name for cluster in self.board.clusters]
+        flags = await servers.flagged()
         requests = [_request(w, slugs[w.organization_id], names) for w in queue]
-        take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact())
+        take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
         answers = (await asyncio.to_thread(_plan, requests, take)).answers
-        await self._place({workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}, slugs)
+        placements = {workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}
+        await self._place(placements, slugs, flags)
         await self._explain(queue, answers)
 
-    async def _place(self, placements: Mapping[UUID, Place], slugs: Mapping[UUID, str]) -> None:
+    async def _place(self, placements: Mapping[UUID, Place], slugs: Mapping[UUID, str], flags: Flags) -> None:
+        """Void where a server's flags are no longer those that were planned with: what is lost is planned again."""
         now = self.clock.now()
 
         def give(workload: Workload) -> Decision:
@@ -93,7 +96,7 @@ class Scheduler:
             attempt = replace(decision.attempt, namespace=namespace) if decision.attempt else None
             return replace(decision, attempt=attempt)
 
-        for change in await self._decide(list(placements), give):
+        for change in await self._decide(list(placements), give, flags):
             if change.attempt is not None:
                 self.claims.add(change.attempt, change.after)
                 self.placed(change.stored, change.attempt)
@@ -104,7 +107,9 @@ class Scheduler:
         supported = self.board.cuda_of(server)
         return wording.newer_toolkit(str(cuda), supported) if is_newer_minor(cuda, supported) else ""
 
-    async def _decide(self, ids: Sequence[UUID], decide: Callable[[Workload], Decision]) -> list[Change]:
+    async def _decide(
+        self, ids: Sequence[UUID], decide: Callable[[Workload], Decision], flags: Flags = NOTHING_FLAGGED
+    ) -> list[Change]:
         """Load those that still wait, decide, write; returns the changes that won. A lost one is planned again."""
         if not ids:
             return []
@@ -113,7 +118,9 @@ class Scheduler:
         for workload in waiting:
             decision = decide(workload)
             if decision.workload != workload:
-                changes[workload.organization_id].append(Change(workload, decision.workload, None, decision.attempt))
+                version = flags.get(decision.attempt.server_id, NO_FLAGS).version if decision.attempt else None
+                change = Change(workload, decision.workload, None, decision.attempt, version)
+                changes[workload.organization_id].append(change)
         won: list[Change] = []
         for organization_id, group in changes.items():
             results = await apply_changes(organization_id, group, self.clock.now())

@@ -149,8 +149,7 @@ def _holds(change: Change, current: Mapping[ServerId, int]) -> bool:
     """Whether the server may still be chosen. One that is not on record yet has no flags."""
     if change.attempt is None or change.server_version is None:
         return True
-    server = ServerId(change.attempt.server, change.attempt.cluster)
-    return current.get(server, NO_FLAGS.version) == change.server_version
+    return current.get(change.attempt.server_id, NO_FLAGS.version) == change.server_version
 
 
 async def _store_winners(connection: BaseDBAsyncClient, changes: Sequence[Change]) -> None:

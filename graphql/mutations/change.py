@@ -1,9 +1,9 @@
-"""What the mutations on one workload, and on up to a hundred, have in common."""
+"""What the mutations on one workload, and on up to a hundred, have in common, and those that are nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 import strawberry
@@ -14,6 +14,8 @@ from app.domain import workload as domain
 from app.domain.people import Principal
 from app.graphql.context import Info
 from app.graphql.nodes.workload import Workload
+
+_EACH = "Each by itself: one that is refused keeps no other from it."
 
 Command = Callable[[CommandContext, Principal, UUID], Awaitable[domain.Workload]]
 
@@ -70,3 +72,41 @@ async def change_many(info: Info, command: Command, ids: list[UUID]) -> list[Wor
     commands = info.context.services.commands
     outcomes = await for_each(ids, lambda workload_id: command(commands, principal, workload_id))
     return [WorkloadOutcome.from_domain(outcome) for outcome in outcomes]
+
+
+def on_workloads(verb: str, command: Command, about: str, result: str) -> tuple[Any, Any]:
+    """`verbWorkload` and `verbWorkloads`. `about` says what is done, `result` what the workload is like then."""
+    takes, gives = _types(
+        f"{verb.title()}Workload", OneWorkloadInput, f"Which workload to {verb}.", OneWorkloadPayload, result
+    )
+
+    async def one(info: Info, input: Any) -> Any:  # noqa: A002 — the contract's name
+        return gives(workload=await change_one(info, command, input.id))
+
+    return _mutation(one, takes, gives, "Which one.", about), on_many(verb, command)
+
+
+def on_many(verb: str, command: Command, which: str = "", result: str = _EACH) -> Any:
+    """`verbWorkloads`."""
+    words = which or f"Which workloads to {verb}."
+    takes, gives = _types(f"{verb.title()}Workloads", ManyWorkloadsInput, words, ManyWorkloadsPayload, result)
+
+    async def many(info: Info, input: Any) -> Any:  # noqa: A002
+        return gives(outcomes=await change_many(info, command, input.ids))
+
+    return _mutation(many, takes, gives, "Which ones.", f"As `{verb}Workload`, for each of several.")
+
+
+def _types(name: str, takes: type, which: str, gives: type, result: str) -> tuple[Any, Any]:
+    """Input and payload of one mutation: its own, as each has room to grow."""
+    return (
+        strawberry.input(type(f"{name}Input", (takes,), {}), description=which),
+        strawberry.type(type(f"{name}Payload", (gives,), {}), description=result),
+    )
+
+
+def _mutation(resolve: Callable[..., Awaitable[Any]], takes: Any, gives: Any, which: str, about: str) -> Any:
+    """The library reads the types of argument and answer from the annotations."""
+    argument = Annotated[takes, strawberry.argument(description=which)]
+    resolve.__annotations__ = {"info": Info, "input": argument, "return": gives}
+    return strawberry.mutation(resolver=resolve, description=about)

@@ -12,12 +12,7 @@ from app.commands.retry_workload import retry_workload as retry
 from app.domain import workload as domain
 from app.domain.people import Principal
 from app.graphql.context import Info
-from app.graphql.mutations.change import (
-    ManyWorkloadsInput,
-    ManyWorkloadsPayload,
-    OneWorkloadInput,
-    change_many,
-)
+from app.graphql.mutations.change import OneWorkloadInput, on_many
 from app.graphql.nodes.workload import Workload
 
 
@@ -28,20 +23,10 @@ class RetryWorkloadInput(OneWorkloadInput):
     )
 
 
-@strawberry.input(description="Which ended workloads' requests to submit once more.")
-class RetryWorkloadsInput(ManyWorkloadsInput):
-    pass
-
-
 @strawberry.type(description="The new workload; the old one stays as it is.")
 class RetryWorkloadPayload:
     workload: Workload = strawberry.field(description="As it was stored; `retryOf` names the old one.")
     is_new: bool = strawberry.field(description="False where the idempotency key led to an earlier one.")
-
-
-@strawberry.type(description="Each by itself: the new workload of each, or why there is none.")
-class RetryWorkloadsPayload(ManyWorkloadsPayload):
-    pass
 
 
 async def retry_workload(
@@ -53,12 +38,13 @@ async def retry_workload(
     return RetryWorkloadPayload(workload=Workload.from_domain(done.workload), is_new=done.is_new)
 
 
-async def retry_workloads(
-    info: Info,
-    input: Annotated[RetryWorkloadsInput, strawberry.argument(description="Which ones.")],  # noqa: A002
-) -> RetryWorkloadsPayload:
-    return RetryWorkloadsPayload(outcomes=await change_many(info, _retry, input.ids))
-
-
 async def _retry(context: CommandContext, principal: Principal, workload_id: UUID) -> domain.Workload:
     return (await retry(context, principal, workload_id)).workload
+
+
+retry_workloads = on_many(
+    "retry",
+    _retry,
+    "Which ended workloads' requests to submit once more.",
+    "Each by itself: the new workload of each, or why there is none.",
+)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Self
 from uuid import UUID
 
 import strawberry
 
+from app.domain.server import ServerId
 from app.graphql.context import Info
 from app.graphql.scalars import Long
 from app.placement.snapshot import ServerCapacity
+from app.reconcile.board import Board
 from app.store import servers
 from app.store.servers import ServerRecord
 
@@ -31,11 +34,19 @@ class Server:
     memory_free_bytes: Long | None = strawberry.field(description="Free memory; null while it is not seen.")
     usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
     unusable_reason: str | None = strawberry.field(description="Why not.")
+    cordoned: bool = strawberry.field(description="Whether one of its organization keeps new workloads off it.")
+    cordon_reason: str | None = strawberry.field(description="Why, in that person's words.")
+    cordoned_by: str | None = strawberry.field(
+        description="Who did. Null also where its former organization did: it is cordoned still."
+    )
+    cordoned_at: datetime | None = strawberry.field(description="Since when.")
+    version: int = strawberry.field(description="Grows with every cordon, uncordon and assignment.")
     changed_at: datetime = strawberry.field(description="When what is on record last changed.")
     gone_at: datetime | None = strawberry.field(description="Since when the cluster does not show it any more.")
 
     @classmethod
-    def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None, why_unseen: str) -> Self:
+    def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None, why_unusable: str) -> Self:
+        cordon = record.cordon
         return cls(
             id=record.id,
             name=record.name,
@@ -49,8 +60,13 @@ class Server:
             gpus_free=seen.gpus_free_now if seen else None,
             cpu_free_millis=max(0, seen.cpu_free) if seen else None,
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
-            usable=seen is not None and not seen.unusable,
-            unusable_reason=seen.unusable or None if seen else why_unseen,
+            usable=not why_unusable,
+            unusable_reason=why_unusable or None,
+            cordoned=cordon is not None,
+            cordon_reason=cordon.reason or None if cordon else None,
+            cordoned_by=cordon.by or None if cordon else None,
+            cordoned_at=cordon.at if cordon else None,
+            version=record.flags.version,
             changed_at=record.last_seen_at,
             gone_at=record.gone_at,
         )
@@ -60,4 +76,14 @@ async def servers_of(info: Info, slug: str) -> list[Server]:
     """The organization's, by name, with what is free on each."""
     board, records = info.context.services.board, await servers.servers_of(slug)
     seen = board.servers()
-    return [Server.from_domain(it, seen.get(it.server_id), board.why_unseen(it.cluster)) for it in records]
+    return [_server(board, record, seen) for record in records]
+
+
+def server_of(info: Info, record: ServerRecord) -> Server:
+    board = info.context.services.board
+    return _server(board, record, board.servers())
+
+
+def _server(board: Board, record: ServerRecord, seen: Mapping[ServerId, ServerCapacity]) -> Server:
+    found = seen.get(record.server_id)
+    return Server.from_domain(record, found, board.why_unusable(record, found))

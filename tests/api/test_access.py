@@ -12,6 +12,7 @@ import graphql
 import pytest
 
 from app.graphql.schema import schema
+from app.store import servers
 from tests.api.talk import answer_to
 from tests.api.world import Api, written
 from tests.store.builders import a_stored_workload
@@ -21,7 +22,7 @@ PEOPLE = frozenset({"viewer", "member", "admin", "owner", "reader", "manager", "
 CALLERS = (None, *sorted(PEOPLE), "stranger")
 MANAGERS = frozenset({"admin", "owner", "service", "reader"})  # who read workloads; `reader` has no other scope
 WRITERS = frozenset({"admin", "owner", "service"})
-PROJECT_MANAGERS = frozenset({"admin", "owner", "service", "manager"})
+MANAGERS_OF_THINGS = frozenset({"admin", "owner", "service", "manager"})
 OWNERS = frozenset({"owner"})
 
 ROOT = {"viewer": PEOPLE | {"stranger"}, "organization": PEOPLE}
@@ -42,7 +43,7 @@ MUTATIONS = {
         ],
         WRITERS,
     ),
-    **dict.fromkeys(("createProject", "renameProject"), PROJECT_MANAGERS),
+    **dict.fromkeys(("createProject", "renameProject", "cordonServer", "uncordonServer"), MANAGERS_OF_THINGS),
     **dict.fromkeys(("setMember", "removeMember", "createToken", "revokeToken"), OWNERS),
 }
 SUBSCRIPTIONS = dict.fromkeys(("workloadEvents", "workloadStatus", "workloadLogs", "servers"), MANAGERS)
@@ -109,12 +110,15 @@ async def test_who_may_ask_at_all(api: Api, who: str | None):
 async def inputs(api: Api) -> dict[str, dict[str, Any]]:
     """An input for every mutation that would be fine, or a conflict, for whoever may."""
     workload = await a_stored_workload(api.organizations["acme"])
+    server = (await servers.servers_of("acme"))[0]
     ids, ones = {"ids": [str(workload.id)]}, {"id": str(workload.id)}
     return {
         **{name: ids if name.endswith("s") else ones for name in MUTATIONS if "Workload" in name},
         "submitWorkload": {"organization": "acme", "image": "busybox:1.36"},
         "createProject": {"organization": "acme", "slug": f"p{uuid4().hex[:8]}"},
         "renameProject": {"id": str(api.projects["vision"].id), "name": "x", "version": 1},
+        "cordonServer": {"id": str(server.id), "reason": "fans"},
+        "uncordonServer": {"id": str(server.id)},
         "setMember": {"organization": "acme", "email": "viewer@example.org", "role": "VIEWER"},
         "removeMember": {"organization": "acme", "email": "member@example.org"},
         "createToken": {"organization": "acme", "name": "x"},

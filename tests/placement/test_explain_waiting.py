@@ -13,6 +13,12 @@ from tests.placement.builders import GI, request, server, told
 
 CUDA = CudaVersion(12, 2)
 CORDONED: dict[str, Any] = {"unusable": "cordoned"}
+CLOSED: dict[str, Any] = {"unusable": "cordoned by ada: fans", "is_closed": True}
+CLOSED_FITS = (
+    "needs 2 GPUs on one server; the largest free block on a server that qualifies is 1, on a; "
+    "it would fit on b, which is cordoned by ada: fans"
+)
+ONE_FREE = "needs 2 GPUs on one server; the largest free block is 1, on a"
 
 
 WAITING: list[tuple[str, int, list[ServerCapacity], str]] = [
@@ -37,6 +43,13 @@ WAITING: list[tuple[str, int, list[ServerCapacity], str]] = [
         [server("a", 0), server("b", **CORDONED)],
         "needs 1 GPU; none is free on a server that qualifies",
     ),
+    (
+        "one of ours closed a server that would do",
+        2,
+        [server("a", 1), server("b", **CLOSED), server("c", 1, **CLOSED)],
+        CLOSED_FITS,
+    ),
+    ("a closed server that is full is not told of", 2, [server("a", 1), server("b", 1, **CLOSED)], ONE_FREE),
     (
         "the unhealthy one is missing",
         8,
