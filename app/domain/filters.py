@@ -230,6 +230,19 @@ def check_words(words: Sequence[str], length: int) -> tuple[str, ...]:
     return tuple(words)
 
 
+def search_pattern(word: str) -> str:
+    """A regular expression, read alike by Python and PostgreSQL, for a text that has the word in whatever case."""
+    return "".join(map(_in_either_case, word))
+
+
+def _in_either_case(character: str) -> str:
+    """Where the other case is several characters, as that of ß, only the character itself."""
+    cases = sorted({case for case in (character, character.lower(), character.upper()) if len(case) == 1})
+    if len(cases) > 1:
+        return f"[{''.join(cases)}]"
+    return character if character.isalnum() or not character.isascii() else f"\\{character}"
+
+
 def too_many_conditions(count: int) -> str:
     return f"at most {MAX_CONDITIONS} expressions are taken; {count} were given"
 

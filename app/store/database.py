@@ -29,6 +29,7 @@ _SQLITE_PRAGMAS = {
     "synchronous": "NORMAL",
     "foreign_keys": "ON",
     "case_sensitive_like": "ON",  # as on PostgreSQL; searching without regard to case folds both sides itself
+    "install_regexp_functions": "true",  # which PostgreSQL has: how letters beyond ASCII are searched for
 }
 _POSTGRES_POOL = {"minsize": "1", "maxsize": "16"}
 

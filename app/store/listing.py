@@ -7,6 +7,7 @@ are two queries, each of which can walk an index.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from uuid import UUID
 from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 
-from app.domain.filters import Condition, Kind, ListField, Operator, Order, Value
+from app.domain.filters import Condition, Kind, ListField, Operator, Order, Value, search_pattern
 from app.domain.people import Project
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
@@ -44,6 +45,7 @@ _COLUMNS = {
     "retryOf": "retry_of",
 }
 _SEARCHED = ("name", "image", "submitted_by", "server")
+_SEARCHED_BEYOND_ASCII = ("name", "submitted_by")  # names of images and servers are ASCII
 _BLANK_IS_NONE = frozenset({"server", "cluster"})  # text columns whose "" stands for no value
 _NULLABLE = frozenset(
     {
@@ -257,10 +259,16 @@ def _among(projects: Iterable[Project], *, or_none: bool) -> Q:
 
 
 def _word(word: str, projects: Iterable[Project]) -> Q:
-    """Found in one of the searched columns, in the project's slug or name, or as the id."""
-    choices: list[Q] = [_q({f"{column}__icontains": word}) for column in _SEARCHED]
-    folded = word.casefold()
-    named = [p for p in projects if folded in p.slug.casefold() or folded in p.name.casefold()]
+    """Found in one of the searched columns, in the project's slug or name, or as the id.
+
+    Beyond ASCII a database folds case as its locale says or not at all, so there all cases are spelled out.
+    """
+    pattern = search_pattern(word)
+    if word.isascii():
+        choices = [_q({f"{column}__icontains": word}) for column in _SEARCHED]
+    else:
+        choices = [_q({f"{column}__posix_regex": pattern}) for column in _SEARCHED_BEYOND_ASCII]
+    named = [p for p in projects if re.search(pattern, p.slug) or re.search(pattern, p.name)]
     choices += [_among(named, or_none=False)] if named else []
     if (workload_id := _as_id(word)) is not None:
         choices.append(Q(id=workload_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from app.domain.filters import (
     Value,
     parse_conditions,
     parse_search,
+    search_pattern,
 )
 from app.domain.states import Status
 
@@ -120,6 +122,20 @@ def test_search_words():
     for text in ("x " * 9, "x" * 201, "a\0b"):
         with pytest.raises(InvalidInputError, match="search"):
             parse_search(text)
+
+
+@pytest.mark.parametrize(
+    ("word", "found", "not_found"),
+    [
+        ("études", ["Études", "ÉTUDES", "mes études"], ["etudes", "étude"]),
+        ("straße", ["STRAßE"], ["STRASSE"]),
+        ("a.b*[é", ["A.B*[É"], ["axb*[é", "aab[é"]),
+        ("日-1", ["日-1"], ["日1"]),
+    ],
+)
+def test_a_word_is_found_in_whatever_case(word: str, found: list[str], not_found: list[str]):
+    assert all(re.search(search_pattern(word), text) for text in found)
+    assert not any(re.search(search_pattern(word), text) for text in not_found)
 
 
 def test_what_can_be_sorted_by_is_a_field():

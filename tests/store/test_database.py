@@ -35,7 +35,7 @@ def test_a_url_comes_out_in_the_librarys_spelling(given: str, path: str):
 def test_settings_are_added_where_the_url_has_none():
     sqlite, postgres = settings_of("sqlite:///a.db"), settings_of("postgres://u@h/n")
     wanted = {"busy_timeout": ["10000"], "synchronous": ["NORMAL"], "foreign_keys": ["ON"]}
-    assert sqlite == wanted | {"case_sensitive_like": ["ON"]}
+    assert sqlite == wanted | {"case_sensitive_like": ["ON"], "install_regexp_functions": ["true"]}
     assert postgres == {"minsize": ["1"], "maxsize": ["16"]}
 
 

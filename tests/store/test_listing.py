@@ -34,6 +34,7 @@ from app.store.models import ProjectRow, WorkloadRow
 from app.store.writes import insert_workload
 from tests.clock import START
 from tests.store.builders import a_new_workload, a_stored_workload, an_organization
+from tests.store.oracle import in_order, meets, value_of
 
 NAMES = ("train", "Train", "tra%n", "tra_n", "straße", "a\\b", "évaluation", "train-2")
 
@@ -76,66 +77,6 @@ async def a_fleet_of_workloads(organization: Organization) -> list[tuple[Workloa
     return made
 
 
-def value_of(field: ListField, workload: Workload, project: str | None) -> Value | None:
-    spec = workload.spec
-    values: dict[str, Value | None] = {
-        "id": workload.id,
-        "name": spec.name,
-        "status": workload.status.value,
-        "phase": workload.phase.value,
-        "reason": workload.reason.value,
-        "message": workload.message,
-        "imageReference": spec.image,
-        "gpuCount": spec.resources.gpu_count,
-        "cpuMillis": spec.resources.cpu_millis,
-        "memoryBytes": spec.resources.memory_bytes,
-        "timeoutSeconds": spec.timeout_seconds,
-        "startTimeoutSeconds": spec.start_timeout_seconds,
-        "queueTimeoutSeconds": spec.queue_timeout_seconds,
-        "maxRetries": spec.max_retries,
-        "retriesUsed": workload.retries_used,
-        "attempt": workload.attempt,
-        "exitCode": workload.exit_code,
-        "succeeded": workload.succeeded,
-        "server": workload.server or None,
-        "cluster": workload.cluster or None,
-        "projectId": spec.project_id,
-        "project": project,
-        "submittedBy": workload.submitted_by,
-        "createdAt": workload.created_at,
-        "startedAt": workload.started_at,
-        "completedAt": workload.completed_at,
-        "cancelRequestedAt": workload.cancel_requested_at,
-        "deletedAt": workload.deleted_at,
-        "retryOf": workload.retry_of,
-    }
-    return values[field.name]
-
-
-_TEXTUAL = {
-    Operator.CONTAINS: lambda found, value: value in found,
-    Operator.STARTS: str.startswith,
-    Operator.ENDS: str.endswith,
-}
-
-
-def meets(condition: Condition, found: Value | None) -> bool:
-    """Written down anew, so that the product's own reading is held against something."""
-    operator, value = condition.operator, condition.value
-    if operator is Operator.EQUAL:
-        return found == value
-    if operator is Operator.NOT_EQUAL:
-        return found != value
-    if operator is Operator.LACKS:
-        return found is None or str(value) not in str(found)
-    if found is None:
-        return False
-    if operator in _TEXTUAL:
-        return _TEXTUAL[operator](str(found), str(value))
-    low, high = (value, found) if operator is Operator.AT_LEAST else (found, value)
-    return low <= high  # type: ignore[operator]
-
-
 def values_to_ask_for(field: ListField) -> list[Value | None]:
     moments = [START, START + timedelta(seconds=3), START + timedelta(minutes=2)]
     texts = [*NAMES, "tr", "%", "_", "\\", "gpu", "gpu-0", "alpha", "cuda:12.1", "why 3", "@example", "n"]
@@ -170,14 +111,6 @@ async def test_every_field_with_every_operator_finds_what_an_oracle_finds(databa
                 assert set(found) == wanted, (field.name, operator, value)
                 assert await count_workloads(selection) == len(wanted) == len(found)
                 assert all(condition.holds(value_of(field, w, p)) == (w.id in wanted) for w, p in stored), condition
-
-
-def in_order(stored: Sequence[tuple[Workload, str | None]], order: Order) -> list[UUID]:
-    """By value, ties by id, both in the direction of the order; without a value last, by id in that direction."""
-    keyed = [(value_of(order.field, w, p), w.id) for w, p in stored]
-    valued = sorted(((v, i) for v, i in keyed if v is not None), reverse=order.is_descending)
-    rest = sorted((i for v, i in keyed if v is None), reverse=order.is_descending)
-    return [i for _, i in valued] + rest
 
 
 async def read_backwards(selection: Selection, order: Order, size: int, last: Position | None) -> list[UUID]:
