@@ -14,6 +14,7 @@ from app.client.attending import detaching, follow_log, stay_to_the_end
 from app.client.errors import RefusedError
 from app.client.flags import LISTING, LOG, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
+from app.client.servers import cordon, servers, uncordon
 from app.client.session import Session, session, workload_id
 from app.client.submit import retry, submit
 from app.client.waiting import EXIT_UNKNOWN, exit_code
@@ -206,3 +207,8 @@ def cancel(
                 continue
             here.screen.result(f"{wanted}  {views.status(found)}: {found['message']}")
     raise typer.Exit(int(failed))
+
+
+app.command(rich_help_panel=PANEL)(servers)
+app.command(rich_help_panel=PANEL)(cordon)
+app.command(rich_help_panel=PANEL)(uncordon)

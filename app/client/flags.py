@@ -30,6 +30,7 @@ SUBMISSION = {
     "idempotencyKey": "--idempotency-key",
 }
 LISTING = {"filterBy": "--filter", "search": "--search", "sortBy": "--sort", "status": "--status", "first": "--limit"}
+CORDON = {"reason": "--reason"}
 LOG = {"attempt": "--attempt", "tailLines": "--tail"}
 _FIELD = re.compile(r"(\w+)(\[\d+\]|\.\w+)*: ")
 # What the service says of a value that is none of its type at all.

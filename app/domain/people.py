@@ -162,6 +162,15 @@ def require(principal: Principal, organization: Organization, permission: Permis
         raise ForbiddenError(msg)
 
 
+def may(principal: Principal, organization: Organization, permission: Permission) -> bool:
+    """For showing what can be done; whether it may be is for `require` to say."""
+    try:
+        require(principal, organization, permission)
+    except (ForbiddenError, NotFoundError):
+        return False
+    return True
+
+
 def unknown_organization(slug: str) -> NotFoundError:
     return NotFoundError(f"there is no organization {slug[:80]!r} that you belong to")
 

@@ -221,10 +221,14 @@ class SignedOutMessage(Context):
 
 @dataclass(frozen=True)
 class ServersPage(Context):
+    """`notice`: why nothing was done, empty where nothing went wrong."""
+
     template: ClassVar[str] = "servers.html"
     frame: Frame
     now: datetime
     servers: ServersView
+    form_token: str
+    notice: str
 
 
 @dataclass(frozen=True)
@@ -232,3 +236,15 @@ class ServersFragment(Context):
     template: ClassVar[str] = "_servers.html"
     now: datetime
     servers: ServersView
+    form_token: str
+
+
+@dataclass(frozen=True)
+class ServersAnswer(Context):
+    """The answer to a cordon."""
+
+    template: ClassVar[str] = "_servers_answer.html"
+    now: datetime
+    servers: ServersView
+    form_token: str
+    notice: str

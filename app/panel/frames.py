@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from app.auth.sessions import Session
-from app.domain.errors import ForbiddenError
-from app.domain.people import Organization, Permission, Principal, require
+from app.domain.people import Permission, may
 from app.panel.contexts import Frame, Place
 from app.store import people
 
@@ -21,13 +20,8 @@ async def places_of(session: Session) -> tuple[Place, ...]:
     """The person's organizations, by slug."""
     principal = session.principal
     found = await people.organizations_by_id(list(principal.roles))
-    places = [Place(it.slug, it.name, principal.roles[it.id].value, _manages(principal, it)) for it in found.values()]
+    places = [
+        Place(it.slug, it.name, principal.roles[it.id].value, may(principal, it, Permission.READ_WORKLOADS))
+        for it in found.values()
+    ]
     return tuple(sorted(places, key=lambda place: place.slug))
-
-
-def _manages(principal: Principal, organization: Organization) -> bool:
-    try:
-        require(principal, organization, Permission.READ_WORKLOADS)
-    except ForbiddenError:
-        return False
-    return True

@@ -101,7 +101,9 @@ async def manage(
     return Manager(session, access.organization, access.largest_server)
 
 
-async def act(desk: Desk, request: Request, action: str, target: str = "") -> tuple[Manager, dict[str, str]]:
+async def act(
+    desk: Desk, request: Request, action: str, target: str = "", permission: Permission = Permission.WRITE_WORKLOADS
+) -> tuple[Manager, dict[str, str]]:
     """One who may change something here, and the form that asks for it.
 
     That somebody may not is noted in the audit trail; a form that isn't ours is not: anybody could fill the trail so.
@@ -112,7 +114,7 @@ async def act(desk: Desk, request: Request, action: str, target: str = "") -> tu
     slug = request.path_params["org"]
     with _leading_away(slug):
         async with noting_refusals(desk.commands, session.principal, action, slug, target):
-            access = await open_gpu_workloads(session.principal, slug, Permission.WRITE_WORKLOADS)
+            access = await open_gpu_workloads(session.principal, slug, permission)
     return Manager(session, access.organization, access.largest_server), form
 
 

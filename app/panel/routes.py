@@ -50,5 +50,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.LOG, log.show),
         Route(urls.LOG_FILE, log.download),
         Route(urls.SERVERS, servers.index),
+        Route(urls.CORDON, servers.cordon, methods=["POST"]),
+        Route(urls.UNCORDON, servers.uncordon, methods=["POST"]),
         Mount(urls.STATIC, _KeptFiles(directory=STATIC_FOLDER)),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from app.panel import urls
 from app.placement import words
@@ -16,9 +17,10 @@ from app.store.servers import ServerRecord
 @dataclass(frozen=True)
 class ServerView:
     """`free` and what follows are None while the cluster does not show the server. `cluster` is empty if
-    there is one only.
+    there is one only. `cordon` says that one of ours closed it, `problem` what else is in the way.
     """
 
+    id: UUID
     name: str
     product: str
     gpu_memory: str
@@ -31,12 +33,23 @@ class ServerView:
     memory_free: str
     problem: str
     gone_at: datetime | None
+    version: int
+    flag_url: str
     cluster: str = ""
+    cordon: str = ""
+    cordoned_at: datetime | None = None
+
+    @property
+    def takes_work(self) -> bool:
+        return not (self.problem or self.cordon)
 
 
 @dataclass(frozen=True)
 class ServersView:
-    """`free` counts GPUs of usable servers only: what could be had now. `usable` and `with_gpus` count servers."""
+    """`free` counts GPUs of usable servers only: what could be had now. `usable` and `with_gpus` count servers.
+
+    `may_flag`: whether the person may cordon them.
+    """
 
     servers: tuple[ServerView, ...]
     free: int
@@ -44,12 +57,13 @@ class ServersView:
     usable: int
     with_gpus: int
     url: str
+    may_flag: bool
 
 
-def servers_view(slug: str, records: Sequence[ServerRecord], board: Board) -> ServersView:
+def servers_view(slug: str, records: Sequence[ServerRecord], board: Board, *, may_flag: bool) -> ServersView:
     seen = board.servers()
-    views = tuple(_server_view(record, seen.get(record.server_id), board) for record in records)
-    usable = [view for view in views if view.total and not view.problem]
+    views = tuple(_server_view(slug, record, seen.get(record.server_id), board) for record in records)
+    usable = [view for view in views if view.total and view.takes_work]
     return ServersView(
         servers=views,
         free=sum(view.free or 0 for view in usable),
@@ -57,11 +71,14 @@ def servers_view(slug: str, records: Sequence[ServerRecord], board: Board) -> Se
         usable=len(usable),
         with_gpus=sum(1 for view in views if view.total),
         url=urls.servers(slug),
+        may_flag=may_flag,
     )
 
 
-def _server_view(record: ServerRecord, seen: ServerCapacity | None, board: Board) -> ServerView:
+def _server_view(slug: str, record: ServerRecord, seen: ServerCapacity | None, board: Board) -> ServerView:
+    cordon = record.cordon
     return ServerView(
+        id=record.id,
         name=record.name,
         product=record.product,
         gpu_memory=f"{record.gpu_memory_mib / 1024:.3g} GiB" if record.gpu_memory_mib else "",
@@ -74,5 +91,9 @@ def _server_view(record: ServerRecord, seen: ServerCapacity | None, board: Board
         memory_free=words.memory(seen.memory_free) if seen else "",
         problem=seen.unusable if seen else board.why_unseen(record.cluster),
         gone_at=record.gone_at,
+        version=record.flags.version,
+        flag_url=(urls.uncordon if cordon else urls.cordon)(slug, record.id),
         cluster=record.cluster if board.names_clusters else "",
+        cordon=cordon.words if cordon else "",
+        cordoned_at=cordon.at if cordon else None,
     )

@@ -1,19 +1,32 @@
-"""The organization's servers: what each offers and what is free. The page asks for its table again while it is open."""
+"""The organization's servers: what each offers, what is free, and a cordon. The page asks for its table again while it
+is open.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from http import HTTPStatus
+from uuid import UUID
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from app.panel import frames, guards
-from app.panel.contexts import ServersFragment, ServersPage
+from app.commands.context import noting_refusals
+from app.commands.flag_server import cordon_server, uncordon_server
+from app.domain.errors import ConflictError, InvalidInputError
+from app.domain.people import Permission, may, unknown_server
+from app.panel import frames, guards, urls
+from app.panel.contexts import ServersAnswer, ServersFragment, ServersPage
 from app.panel.desk import Desk
+from app.panel.guards import Manager
 from app.panel.htmx import Htmx
 from app.panel.rendering import html
-from app.panel.server_views import servers_view
+from app.panel.server_views import ServersView, servers_view
 from app.store import servers
+from app.store.servers import ServerRecord
+
+Change = Callable[[Manager, UUID, dict[str, str]], Awaitable[ServerRecord]]
 
 
 @dataclass(frozen=True)
@@ -23,9 +36,64 @@ class ServerPages:
     async def index(self, request: Request) -> Response:
         asks_again = Htmx.of(request).wants_fragment
         manager = await guards.manage(self.desk, request, by_person=not asks_again)
-        records = await servers.servers_of(manager.slug)
-        view, now = servers_view(manager.slug, records, self.desk.board), self.desk.commands.clock.now()
         if asks_again:
-            return html(ServersFragment(now, view))
+            now, token = self.desk.commands.clock.now(), manager.session.form_token
+            return html(ServersFragment(now, await self._view(manager), token))
+        return await self._page(manager)
+
+    async def cordon(self, request: Request) -> Response:
+        def change(manager: Manager, server_id: UUID, form: dict[str, str]) -> Awaitable[ServerRecord]:
+            reason, version = form.get("reason", ""), _version(form)
+            return cordon_server(self.desk.commands, manager.principal, server_id, reason, version)
+
+        return await self._flag(request, "cordon_server", change)
+
+    async def uncordon(self, request: Request) -> Response:
+        def change(manager: Manager, server_id: UUID, form: dict[str, str]) -> Awaitable[ServerRecord]:
+            return uncordon_server(self.desk.commands, manager.principal, server_id, _version(form))
+
+        return await self._flag(request, "uncordon_server", change)
+
+    async def _flag(self, request: Request, action: str, change: Change) -> Response:
+        commands, server_id = self.desk.commands, request.path_params["id"]
+        target = str(server_id)
+        manager, form = await guards.act(self.desk, request, action, target, Permission.MANAGE_SERVERS)
+        async with noting_refusals(commands, manager.principal, action, manager.slug, target):
+            await _find(manager, server_id)
+        notice, status = "", HTTPStatus.OK
+        try:
+            await change(manager, server_id, form)
+        except ConflictError as error:
+            notice, status = error.message, HTTPStatus.CONFLICT
+        except InvalidInputError as error:
+            notice, status = error.message, HTTPStatus.UNPROCESSABLE_ENTITY
+        if Htmx.of(request).wants_fragment:
+            now, token = commands.clock.now(), manager.session.form_token
+            return html(ServersAnswer(now, await self._view(manager), token, notice), status)
+        if notice:
+            return await self._page(manager, notice, status)
+        return RedirectResponse(urls.servers(manager.slug), HTTPStatus.SEE_OTHER)
+
+    async def _page(self, manager: Manager, notice: str = "", status: int = HTTPStatus.OK) -> Response:
         frame = await frames.frame("Servers", manager.session, manager.slug, "servers")
-        return html(ServersPage(frame, now, view))
+        now, token = self.desk.commands.clock.now(), manager.session.form_token
+        return html(ServersPage(frame, now, await self._view(manager), token, notice), status)
+
+    async def _view(self, manager: Manager) -> ServersView:
+        records = await servers.servers_of(manager.slug)
+        may_flag = may(manager.principal, manager.organization, Permission.MANAGE_SERVERS)
+        return servers_view(manager.slug, records, self.desk.board, may_flag=may_flag)
+
+
+async def _find(manager: Manager, server_id: UUID) -> ServerRecord:
+    """Of this organization only, whatever else the person may see."""
+    record = await servers.find_server(server_id)
+    if record is None or record.organization_slug != manager.slug:
+        raise unknown_server(server_id)
+    return record
+
+
+def _version(form: dict[str, str]) -> int | None:
+    """The one that the person saw."""
+    text = form.get("version", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None  # noqa: PLR2004

@@ -15,6 +15,8 @@ STATIC = "/static"
 ORGANIZATION = "/orgs/{org}"
 PROJECTS = f"{ORGANIZATION}/projects"
 SERVERS = f"{ORGANIZATION}/platform/servers"
+CORDON = SERVERS + "/{id:uuid}/cordon"
+UNCORDON = SERVERS + "/{id:uuid}/uncordon"
 WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
@@ -35,8 +37,8 @@ def with_query(path: str, **query: str) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _at(route: str, slug: str, workload_id: UUID | None = None) -> str:
-    return route.replace("{id:uuid}", str(workload_id)).replace("{org}", slug)
+def _at(route: str, slug: str, id_: UUID | None = None) -> str:
+    return route.replace("{id:uuid}", str(id_)).replace("{org}", slug)
 
 
 def login(after: str = "") -> str:
@@ -88,3 +90,11 @@ def log_file(slug: str, workload_id: UUID, **query: str) -> str:
 
 def servers(slug: str) -> str:
     return _at(SERVERS, slug)
+
+
+def cordon(slug: str, server_id: UUID) -> str:
+    return _at(CORDON, slug, server_id)
+
+
+def uncordon(slug: str, server_id: UUID) -> str:
+    return _at(UNCORDON, slug, server_id)

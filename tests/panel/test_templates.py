@@ -80,11 +80,13 @@ LOGS = [
     LogView("a\nb", True, "", "d", True, (), "/log.txt", "/log", "/log?have=d"),
     LogView("", False, "Not yet.", "d", False, CHOICES, "", "/log", "/log"),
 ]
-SERVER = ServerView("gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None)
+SERVER = ServerView(UUID(int=7), "gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None, 1, "/flag")
+UNSEEN = ServerView(UUID(int=8), "c", "", "", "", "", 8, None, None, "", "", "gone", NOW, 1, "/flag")
+CORDONED = replace(SERVER, cordon="cordoned by a@b.c: fans", cordoned_at=NOW)
 SERVERS = [
-    ServersView((), 0, 0, 0, 0, "/servers"),
-    ServersView((SERVER, replace(SERVER, name="b", total=0)), 3, 8, 1, 1, "/servers"),
-    ServersView((ServerView("c", "", "", "", "", 8, None, None, "", "", "gone", NOW),), 0, 8, 0, 1, "/servers"),
+    ServersView((), 0, 0, 0, 0, "/servers", may_flag=True),
+    ServersView((SERVER, replace(SERVER, name="b", total=0), CORDONED), 3, 8, 1, 1, "/servers", may_flag=True),
+    ServersView((UNSEEN, replace(CORDONED, problem="gone")), 0, 8, 0, 1, "/servers", may_flag=False),
 ]
 
 
@@ -106,7 +108,7 @@ def pages() -> Iterator[Context]:
         for log in LOGS:
             yield contexts.WorkloadPage(INSIDE, NOW, it, "token", log, "/live", "/list", "notice")
     for servers in SERVERS:
-        yield contexts.ServersPage(INSIDE, NOW, servers)
+        yield contexts.ServersPage(INSIDE, NOW, servers, "token", "notice")
 
 
 def fragments() -> Iterator[Context]:
@@ -123,7 +125,8 @@ def fragments() -> Iterator[Context]:
         yield contexts.LogFragment(log)
     yield contexts.SignedOutMessage()
     for servers in SERVERS:
-        yield contexts.ServersFragment(NOW, servers)
+        yield contexts.ServersFragment(NOW, servers, "token")
+        yield contexts.ServersAnswer(NOW, servers, "token", "notice")
 
 
 SAMPLES = [*pages(), *fragments()]
