@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -47,7 +48,13 @@ CODES = {
     "GRAPHQL_VALIDATION_FAILED",
     "TOO_COMPLEX",
 }
-REFERENCES = ("@pending", "@ended", "@project", "@token")  # what the world has, by the names it is asked for here
+REFERENCES = (
+    "@pending",
+    "@ended",
+    "@project",
+    "@token",
+    "@server",
+)  # of what the world has
 MEANINGFUL = {
     "organization": ('"acme"', '"paused"', '"empty"', '"other"'),
     "slug": ('"acme"', '"vision"', '"a"'),
@@ -62,7 +69,14 @@ MEANINGFUL = {
 }
 
 IDS = st.sampled_from(REFERENCES) | st.uuids().map(str) | st.text(max_size=40)
-schemathesis.graphql.scalar("UUID", IDS.map(nodes.String))
+LONGS = st.integers(-(2**63), 2**63 - 1)
+MOMENTS = st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)
+for name, values in {
+    "UUID": IDS.map(nodes.String),
+    "Long": LONGS.map(nodes.Int),
+    "DateTime": MOMENTS.map(nodes.String),
+}.items():
+    schemathesis.graphql.scalar(name, values)
 OPERATIONS = {
     found.ok().label: found.ok()
     for found in schemathesis.graphql.from_path(SDL).get_all_operations()
@@ -120,7 +134,8 @@ async def made(runner: asyncio.Runner, url: str, clock: ManualClock, stack: Asyn
     await populate(api)
     pending, ended = [await a_stored_workload(api.organizations["acme"]) for _ in range(2)]
     await api.data(CANCEL, {"id": str(ended.id)})
-    found = [pending.id, ended.id, api.projects["vision"].id, api.token_ids["service"]]
+    [server, *_] = (await api.data('{ organization(slug: "acme") { servers { id } } }'))["organization"]["servers"]
+    found = [pending.id, ended.id, api.projects["vision"].id, api.token_ids["service"], UUID(server["id"])]
     return World(runner, api, dict(zip(REFERENCES, found, strict=True)))
 
 
@@ -208,6 +223,9 @@ def inputs(of: graphql.GraphQLInputType) -> SearchStrategy[Any]:
         "Int": st.integers(-1, 10),
         "String": st.sampled_from(["acme", "busybox:1.36", "member@example.org", "vision"]) | st.text(max_size=8),
         "Boolean": st.booleans(),
+        "Float": st.floats(0, 100),
+        "Long": LONGS,
+        "DateTime": MOMENTS,
         "UUID": st.sampled_from(REFERENCES),
     }
     return ANY_JSON | shaped[of.name]
