@@ -123,7 +123,7 @@ def scan(queue: list[Request], snapshot: Snapshot) -> dict[UUID, Place]:
     places = {}
     for request in in_order(queue):
         fitting = (room for room in rooms if room.fits(request))
-        best = min(fitting, key=lambda room: (room.gpus, room.cpu, room.memory, room.name), default=None)
+        best = min(fitting, key=lambda room: (room.gpus, room.cpu, room.memory, room.driver, room.name), default=None)
         if best:
             best.take(request)
             places[request.workload_id] = Place(best.name, GPU)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
 from app.domain.cuda import CudaVersion
 from app.domain.server import ServerId
 from app.domain.states import Reason
+from app.placement.demand import NO_HISTORY, History
 from app.placement.explain import explain
 from app.placement.pool import Pool
 from app.placement.shape import Shape
@@ -65,6 +67,7 @@ class Never:
 
 
 _NO_SERVERS = Pool(())
+_NO_HISTORIES: Mapping[str, History] = MappingProxyType({})
 
 Answer = Place | Waits | Never
 
@@ -85,9 +88,12 @@ def in_order(queue: Iterable[Request]) -> list[Request]:
     return sorted(queue, key=lambda request: (-request.priority, request.queued_at, request.workload_id.int))
 
 
-def plan(queue: Iterable[Request], snapshot: Snapshot) -> Plan:
-    """Decide for the whole queue. Workload ids are taken to be unique in it."""
-    pools = {organization: Pool(servers) for organization, servers in snapshot.pools().items()}
+def plan(queue: Iterable[Request], snapshot: Snapshot, histories: Mapping[str, History] = _NO_HISTORIES) -> Plan:
+    """Decide for the whole queue. Workload ids are taken to be unique in it. `histories` are by organization."""
+    pools = {
+        organization: Pool(servers, histories.get(organization, NO_HISTORY))
+        for organization, servers in snapshot.pools().items()
+    }
     decided = list(_decide(in_order(queue), pools))
     # Words come last, so that everyone who waits is told of the same servers: those that this plan leaves behind.
     words = _words({outcome for _, outcome in decided if isinstance(outcome, Shape)}, pools)

@@ -1,7 +1,7 @@
 """A plan's working copy of one organization's servers: it finds the best one for a shape and subtracts what it takes.
 
-Beside that it answers what `explain` asks about what is left. Only `large_enough` looks at all servers, which rare
-sentences need; everything else goes by the shelves' order.
+Which is best is `Packing`'s word. Beside that it answers what `explain` asks about what is left. Only `large_enough`
+looks at all servers, which rare sentences need; everything else goes by the shelves' order.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from app.domain.cuda import Version, driver_runs
 from app.domain.server import ServerId
+from app.placement.demand import NO_HISTORY, History
+from app.placement.rooms import Rooms
 from app.placement.shape import Shape
 from app.placement.shelf import Key, Shelf, best, running, shelve
 from app.placement.size import gpus_on_one_server, is_whole_gpu, largest_server
+from app.placement.slots import packing, slots
 from app.placement.snapshot import ServerCapacity
 
 
@@ -29,7 +32,9 @@ class Block:
 
 
 class Pool:
-    def __init__(self, servers: Sequence[ServerCapacity]) -> None:
+    """`history` is what its organization asked for of late."""
+
+    def __init__(self, servers: Sequence[ServerCapacity], history: History = NO_HISTORY) -> None:
         usable = [server for server in servers if not server.unusable]
         self.servers = {server.id: server for server in servers}
         self._names_clusters = len({server.cluster for server in servers}) > 1
@@ -39,10 +44,13 @@ class Pool:
         self._offers = shelve(usable, _offer_key)
         self._free = shelve(usable, _free_key)
         self._closed = shelve((server for server in servers if server.is_closed), _free_key)
+        self._slots = slots(usable)
+        self._rooms = Rooms((slot.room for slot in self._slots), packing(self._slots, history).key)
         self._held: dict[ServerId, list[tuple[Shelf, Key]]] = {}
         for shelf in self._free:
             for key in shelf.keys:
                 self._held.setdefault(key[3], []).append((shelf, key))
+        self._numbers = {(slot.server.id, slot.resource): number for number, slot in enumerate(self._slots)}
         self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
         self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
         self._most_unusable = max((_most_free(server) for server in servers if server.unusable), default=0)
@@ -53,12 +61,13 @@ class Pool:
 
     def place(self, shape: Shape) -> tuple[ServerId, str] | None:
         """Take what the shape asks for and say from where: (server, GPU resource name). None where nothing fits."""
-        found = best(self._free, shape, self.avoided(shape))
-        if found is None:
-            return None
-        (*_, server), resource = found
-        self._take(server, resource, shape)
-        return server, resource
+        avoided = self.avoided(shape)
+        if best(self._free, shape, avoided) is None:
+            return None  # far cheaper to see than to rank them all
+        slots_in_turn = (self._slots[choice.number] for choice in self._rooms.ranked(shape.ask))
+        slot = next(it for it in slots_in_turn if it.server.id not in avoided and driver_runs(it.driver, shape.cuda))
+        self._take(slot.server.id, slot.resource, shape)
+        return slot.server.id, slot.resource
 
     def _take(self, server: ServerId, resource: str, shape: Shape) -> None:
         held = self._held[server]
@@ -67,6 +76,8 @@ class Pool:
             new = (old[0] - gpus, old[1] - shape.cpu_millis, old[2] - shape.memory_bytes, server)
             shelf.move(old, new)
             held[at] = (shelf, new)
+            number = self._numbers[server, shelf.resource]
+            self._rooms.put(number, self._rooms.rooms[number]._replace(whole=new[0], cpu=new[1], memory=new[2]))
 
     def avoided(self, shape: Shape) -> frozenset[ServerId]:
         """The servers to step over: none where no other could take the shape as it is now, were it idle.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from app.domain.cuda import CudaVersion
 from app.domain.server import ServerId
+from app.placement.room import Ask
 
 
 class Shape(NamedTuple):
@@ -17,3 +18,7 @@ class Shape(NamedTuple):
     memory_bytes: int
     cuda: CudaVersion | None = None
     avoid: frozenset[ServerId] = frozenset()
+
+    @property
+    def ask(self) -> Ask:
+        return Ask(self.gpu_count, self.cpu_millis, self.memory_bytes)

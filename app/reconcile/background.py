@@ -18,6 +18,7 @@ from app.reconcile.board import Board
 from app.reconcile.claims import Claims
 from app.reconcile.cluster_loops import ONLY, ClusterLoops, Pace, Shared
 from app.reconcile.clusters import Cluster
+from app.reconcile.histories import Histories
 from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.recent import Known, Recent
@@ -71,7 +72,9 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
-        self._scheduler = Scheduler(self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces)
+        self._scheduler = Scheduler(
+            self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces, Histories(self.clock)
+        )
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(
             Listeners(

@@ -24,10 +24,12 @@ from app.domain.people import Organization
 from app.domain.server import NO_FLAGS, ServerId
 from app.domain.states import Reason
 from app.domain.workload import Attempt, Workload, queue_deadline
+from app.placement.demand import History
 from app.placement.plan import Answer, Place, Plan, Request, plan
 from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
 from app.reconcile.board import NOTHING_FLAGGED, Board, Flags
 from app.reconcile.claims import Claims
+from app.reconcile.histories import Histories
 from app.store import people, reads, servers
 from app.store.reads import Waiting
 from app.store.servers import ServerRecord
@@ -42,6 +44,7 @@ class Scheduler:
     clock: Clock
     placed: Callable[[Workload, Attempt], None]  # told of every new attempt once it is stored
     namespaces: Namespaces
+    histories: Histories
 
     async def tick(self) -> datetime | None:
         """Place what can be placed, word why the rest waits; returns when a waiting workload's time comes."""
@@ -79,7 +82,9 @@ class Scheduler:
         flags = await servers.flagged()
         requests = [_request(w, slugs[w.organization_id], names) for w in queue]
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
-        answers = (await asyncio.to_thread(_plan, requests, take)).answers
+        known = await self.histories.of({w.organization_id for w in queue})
+        histories = {slugs[organization]: history for organization, history in known.items()}
+        answers = (await asyncio.to_thread(_plan, requests, take, histories)).answers
         placements = {workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}
         await self._place(placements, slugs, flags)
         await self._explain(queue, answers)
@@ -142,8 +147,8 @@ class Scheduler:
             self.bus.wake_events(organization_id)
 
 
-def _plan(requests: Sequence[Request], take_snapshot: Callable[[], Snapshot]) -> Plan:
-    return plan(requests, take_snapshot())
+def _plan(requests: Sequence[Request], take_snapshot: Callable[[], Snapshot], histories: Mapping[str, History]) -> Plan:
+    return plan(requests, take_snapshot(), histories)
 
 
 def pool_owner(organizations: Iterable[Organization]) -> Callable[[ObservedNode], str]:

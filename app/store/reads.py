@@ -65,6 +65,13 @@ async def waiting_workloads() -> list[Waiting]:
     return [Waiting(*row) for row in await query.values_list(*_WAITING_COLUMNS)]
 
 
+async def latest_sizes(organization_id: UUID, most: int) -> list[tuple[int, int, int]]:
+    """GPUs, CPU and memory of the organization's latest submissions, the newest first."""
+    rows = WorkloadRow.filter(organization_id=organization_id).order_by("-created_at", "-id").limit(most)
+    found = await rows.values_list("gpu_count", "cpu_millis", "memory_bytes")
+    return [(gpus, cpu, memory) for gpus, cpu, memory in found]
+
+
 async def attempts_of(workload_ids: Sequence[UUID]) -> list[Attempt]:
     rows = await AttemptRow.filter(workload_id__in=list(workload_ids)).order_by("workload_id", "number")
     return [mapping.attempt(row) for row in rows]

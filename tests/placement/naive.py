@@ -69,12 +69,18 @@ def could_fit_idle(wanted: Request, server: ServerCapacity) -> bool:
     return could_ever_fit(wanted, server) and healthy and not server.unusable
 
 
+def lesser(room: Room, resource: str) -> tuple[object, ...]:
+    """Of servers with as much free: the smaller, the older, then by name."""
+    it = room.server
+    return it.gpus_total[resource], it.cpu_total, it.memory_total, it.driver or (), it.id, resource
+
+
 def _place(wanted: Request, rooms: list[Room]) -> tuple[ServerId, str] | None:
     others = [room for room in rooms if room.server.id not in wanted.avoid]
     allowed = others if any(could_fit_idle(wanted, room.server) for room in others) else rooms
     fitting = [(room, resource) for room in allowed for resource in room.gpus if fits(wanted, room, resource)]
     if not fitting:
         return None
-    room, resource = min(fitting, key=lambda at: (at[0].gpus[at[1]], at[0].cpu, at[0].memory, at[0].server.id, at[1]))
+    room, resource = min(fitting, key=lambda at: (at[0].gpus[at[1]], at[0].cpu, at[0].memory, *lesser(*at)))
     room.take(wanted, resource)
     return room.server.id, resource
