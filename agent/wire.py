@@ -57,7 +57,10 @@ def receipt_of(answer: Any) -> Receipt:
     """Raises AnswerError."""
     match answer:
         case {"data": {"reportServer": {"receivedAt": str()} as receipt}}:
-            return _receipt(receipt)
+            try:
+                return _receipt(receipt)
+            except ValueError as error:
+                raise AnswerError(f"the receipt cannot be read: {error}") from None
         case {"errors": [{"message": str(message), **error}, *_]}:
             extensions = error.get("extensions")
             raise AnswerError(message, str(extensions.get("code", "")) if isinstance(extensions, dict) else "")

@@ -16,7 +16,7 @@ import pynvml
 from agent.nvml import Handle, ask_or_none
 
 _log = logging.getLogger(__name__)
-_WAIT_SECONDS = 0.5
+_WAIT_SECONDS = 0.2
 _PAUSE_SECONDS = 1.0
 
 

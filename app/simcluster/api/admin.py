@@ -13,11 +13,11 @@ from app.simcluster.api.respond import json_object
 from app.simcluster.api.write import body_of
 from app.simcluster.inside.eviction import evict
 from app.simcluster.inside.nodestate import NodeState, devices_of
-from app.simcluster.meta import Json, is_terminal_pod
+from app.simcluster.meta import Json, is_terminal_pod, name_of
 from app.simcluster.resources import ALL, NODES, PODS
 
 _FAULTS = "/simcluster/faults"
-_NODES = "/simcluster/nodes/"
+_NODES = "/simcluster/nodes"
 _PODS = "/simcluster/pods/"
 _MAX_CODE = 255
 
@@ -28,8 +28,11 @@ async def admin(context: Context, request: Request) -> Response:
         return json_object(_status(context))
     if path == _FAULTS and method in {"GET", "PUT"}:
         return await _faults(context, request)
-    if path.startswith(_NODES) and method in {"GET", "POST"}:
-        name, *action = path.removeprefix(_NODES).split("/")
+    if path == _NODES and method == "GET":
+        nodes = context.store.objects(NODES)
+        return json_object({"nodes": [_node_facts(context, name_of(node), node) for node in nodes]})
+    if path.startswith(f"{_NODES}/") and method in {"GET", "POST"}:
+        name, *action = path.removeprefix(f"{_NODES}/").split("/")
         return _node(context, name, action if method == "POST" else [], request)
     if path.startswith(_PODS) and method == "POST":
         return _pod(context, path.removeprefix(_PODS).split("/"), request)

@@ -33,10 +33,13 @@ def find_compiler() -> str | None:
     return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
-def build(compiler: str, folder: Path, *, old_driver: bool = False) -> Path:
-    """Compile the library into the folder; an old driver lacks the newer functions."""
+def build(compiler: str, folder: Path, *, old_driver: bool = False, version: int = 1) -> Path:
+    """Compile the library into the folder; an old driver lacks the newer functions.
+
+    A library works with the kernel module of its own version ("module" in the file), or where the file names none.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    defines = ["-DOLD_DRIVER"] if old_driver else []
+    defines = [f"-DVERSION={version}", *(["-DOLD_DRIVER"] if old_driver else [])]
     subprocess.run(
         [compiler, *FLAGS, *defines, str(SOURCE), "-o", str(folder / LIBRARY), "-lpthread"], check=True, timeout=50
     )

@@ -3,7 +3,7 @@
  * FAKE_NVML names the file, which is read again when it has changed, so a test changes the machine by writing it. Each line is
  * a key and its value, "gpu.0.name NVIDIA H100 80GB HBM3". A key that is missing is an answer too: the device does not
  * support that (3). A value of "!15" makes the call fail with that code, "gpu.0.error 15" each call for this GPU.
- * "init.error 9" is a driver that is not loaded. "delay.nvmlDeviceGetUtilizationRates 5000": this call takes so many ms.
+ * "init.error 9" is a driver that is not loaded, "module 2" one of another version than this library. "delay.nvmlDeviceGetUtilizationRates 5000": this call takes so many ms.
  *
  * Structures and codes are those of nvml.h (https://docs.nvidia.com/deploy/nvml-api/). Built with -DOLD_DRIVER it lacks what
  * came after driver 418: no _v2 and _v3 of several functions, no MIG, no row remapping.
@@ -17,8 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, TIMEOUT = 10, WRONG_VERSION = 25 };
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, TIMEOUT = 10, MISMATCH = 18, WRONG_VERSION = 25 };
 enum { MAX_GPUS = 16, MAX_MIGS = 8, MAX_LINES = 2000 };
+
+#ifndef VERSION
+#define VERSION 1 /* of the library; the kernel module has to be the same */
+#endif
 
 typedef struct { int gpu, mig; } Device; /* mig is -1 for the GPU itself */
 typedef struct { char key[96], value[160]; } Line;
@@ -67,11 +71,17 @@ static void pause_ms(long ms) {
     nanosleep(&rest, NULL);
 }
 
+static int is_mismatched(void) {
+    char value[160];
+    return find(value, "module") && atoi(value) != VERSION;
+}
+
 /* OK, or why this call fails before it begins. */
 static int enter(const char *function, const Device *device) {
     char value[160];
     if (find(value, "delay.%s", function)) pause_ms(atol(value));
     if (!started) return UNINITIALIZED;
+    if (is_mismatched()) return MISMATCH;
     if (find(value, "fail.%s", function)) return atoi(value);
     if (device && find(value, "gpu.%d.error", device->gpu)) return atoi(value);
     return OK;
@@ -130,6 +140,7 @@ int nvmlInitWithFlags(unsigned flags) {
     char value[160];
     if (find(value, "delay.%s", __func__)) pause_ms(atol(value));
     if (find(value, "init.error")) return atoi(value);
+    if (is_mismatched()) return MISMATCH;
     started++;
     return OK;
 }
