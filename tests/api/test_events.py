@@ -50,10 +50,13 @@ async def test_without_a_cursor_it_begins_now(api: Api, ws_url: str):
     await write(api, 3)
     async with following(ws_url) as events:
         follower = asyncio.ensure_future(anext(events))
-        await asyncio.sleep(0.2)
-        workload = await api.submit()
+        submitted: list[str] = []
+        while not follower.done():  # nothing tells when it has begun
+            submitted.append((await api.submit())["id"])
+            await asyncio.wait([follower], timeout=0.2)
         event = await follower
-    assert (event["workloadId"], event["type"], event["status"]) == (workload["id"], "SUBMITTED", "PENDING")
+    assert event["workloadId"] in submitted
+    assert (event["type"], event["status"]) == ("SUBMITTED", "PENDING")
 
 
 async def test_behind_a_cursor_everything_is_replayed_and_then_followed(api: Api, ws_url: str):
@@ -139,7 +142,7 @@ async def test_a_follower_that_leaves_is_forgotten(api: Api, ws_url: str):
         await api.submit()
         await anext(events)
         assert bus._tails
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while bus._tails:  # noqa: ASYNC110 — nothing tells of it
             await asyncio.sleep(0.01)
 

@@ -33,7 +33,7 @@ from tests.store.builders import a_stored_workload
 
 LOGS = "subscription($id: UUID!, $after: String) { workloadLogs(id: $id, after: $after) { %s } }"
 CHUNK = LOGS % "attempt text cursor gap isLast"
-PATIENCE = 10
+PATIENCE = 60
 
 
 def kept(api: Api, **changes: Any) -> StoredLog:

@@ -149,7 +149,7 @@ async def streamed(url: str, body: dict[str, Any], count: int) -> list[tuple[str
     headers = {"authorization": f"Bearer {secret('admin')}", "accept": "text/event-stream"}
     found: list[tuple[str, Any]] = []
     async with (
-        httpx2.AsyncClient(trust_env=False, timeout=10) as client,
+        httpx2.AsyncClient(trust_env=False, timeout=60) as client,
         client.stream("POST", url.replace("ws://", "http://"), json=body, headers=headers) as answer,
     ):
         assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")

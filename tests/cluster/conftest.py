@@ -46,7 +46,7 @@ async def api() -> AsyncIterator[ScriptedApi]:
 @pytest.fixture
 async def port(api: ScriptedApi, tmp_path: Path) -> AsyncIterator[KubernetesPort]:
     """Small pages, and short of patience with a silent watch."""
-    async with connected(api, tmp_path, PortSettings(NAMESPACE, page_size=2, quiet_seconds=0.2)) as port:
+    async with connected(api, tmp_path, PortSettings(NAMESPACE, page_size=2, quiet_seconds=1.0)) as port:
         yield port
 
 

@@ -88,7 +88,7 @@ class Watching:
         return [request.query["resourceVersion"] for request in self.api.seen("GET", NODES, watch=True)]
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110 - what is waited for has no event
                 await asyncio.sleep(0.005)
 

@@ -54,11 +54,11 @@ def kubeconfig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
             yield Path(_wait_for(ready, process, folder / "log")["kubeconfig"])
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)
 
 
 def _wait_for(ready: Path, process: subprocess.Popen[bytes], log: Path) -> dict[str, str]:
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 90
     while time.monotonic() < ends and process.poll() is None:
         if ready.exists() and (content := ready.read_text()):
             found: dict[str, str] = json.loads(content)
@@ -87,7 +87,7 @@ async def _make_namespace(kubeconfig: Path, name: str) -> None:
 async def _service_account(transport: Transport, namespace: str) -> None:
     """A real cluster refuses pods until it has made this one, a moment after the namespace."""
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (await transport.call(Request("GET", path)))["items"]:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
 
@@ -138,8 +138,8 @@ async def node(port: KubernetesPort, request: pytest.FixtureRequest) -> Observed
 
 @pytest.fixture
 async def bench(
-    port: KubernetesPort, node: ObservedNode, namespace: str, request: pytest.FixtureRequest
+    port: KubernetesPort, transport: Transport, node: ObservedNode, namespace: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Workbench]:
-    workbench = Workbench(port, namespace, node, request.config.getoption("gpu_image", "busybox:1.36"))
+    workbench = Workbench(port, transport, namespace, node, request.config.getoption("gpu_image", "busybox:1.36"))
     yield workbench
     await workbench.clean_up()

@@ -14,18 +14,19 @@ from tests.contracts.workbench import UNTIL_STOPPED, Workbench, both, is_finishe
 
 
 async def test_it_waits_runs_and_ends_with_its_code(bench: Workbench):
-    job, pod = await bench.running(bench.spec("sleep 2", seconds=2))
+    job, pod = await bench.running(bench.spec("sleep 4", seconds=600))
     assert (pod.phase, pod.node, pod.is_held, pod.is_over) == ("Running", bench.node.name, True, False)
     assert (job.is_complete, job.failure) == (False, "")
     assert pod.pod_started_at
     assert pod.running_since
     assert pod.pod_started_at <= pod.running_since
+    await bench.let_end(pod)
     job, ended = both(await bench.until(job.name, lambda seen: seen[0] and seen[0].is_complete))
     assert ended.terminated
     assert (ended.phase, ended.terminated.exit_code, ended.terminated.reason) == ("Succeeded", 0, "Completed")
     assert ended.terminated.started_at == pod.running_since
     assert ended.terminated.finished_at
-    assert 1 <= (ended.terminated.finished_at - pod.running_since).total_seconds() <= 5
+    assert ended.terminated.finished_at >= pod.running_since
 
 
 async def test_another_code_is_a_failure_with_its_last_words(bench: Workbench):
@@ -38,11 +39,12 @@ async def test_another_code_is_a_failure_with_its_last_words(bench: Workbench):
 
 
 async def test_it_gets_as_many_gpus_as_it_asked_for_and_keeps_them_on_record(bench: Workbench):
-    spec = bench.spec("sleep 1", seconds=1, gpu_count=2)
+    spec = bench.spec("sleep 4", seconds=600, gpu_count=2)
     _, running = await bench.running(spec)
     assert len(set(running.gpus)) == 2
     assert running.gpu_requests == ((spec.gpu_resource, 2),)
     assert (running.cpu_millis, running.memory_bytes) == (spec.cpu_millis, spec.memory_bytes)
+    await bench.let_end(running)
     _, ended = both(await bench.until(spec.job_name, lambda seen: seen[0] and seen[0].is_complete))
     assert ended.gpus == running.gpus
 
@@ -56,8 +58,12 @@ async def test_values_reach_the_container_as_they_are(bench: Workbench):
 
 
 async def test_a_log_can_be_followed_to_its_end(bench: Workbench):
-    _, pod = await bench.running(bench.spec("echo one; sleep 1; echo two", seconds=1, text="one\ntwo"))
-    chunks = [chunk async for chunk in bench.port.read_log(pod, LogRange(follow=True))]
+    _, pod = await bench.running(bench.spec("echo one; sleep 4; echo two", seconds=600, text="one\ntwo"))
+    log, chunks = bench.port.read_log(pod, LogRange(follow=True)), list[bytes]()
+    async for chunk in log:
+        if not chunks:
+            await bench.let_end(pod)
+        chunks.append(chunk)
     lines = b"".join(chunks).decode().splitlines()
     assert [line.partition(" ")[2] for line in lines] == ["one", "two"]
     assert all(line.startswith("20") and "Z" in line.partition(" ")[0] for line in lines)
@@ -88,7 +94,7 @@ async def test_a_deleted_pods_log_goes_with_its_container(bench: Workbench):
 
 
 async def reading_on(bench: Workbench, pod: ObservedPod) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             await log_tail(bench.port, pod, 100)
             await asyncio.sleep(0.1)

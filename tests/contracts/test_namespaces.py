@@ -37,7 +37,7 @@ async def test_it_is_made_and_its_job_runs_there(
     port: KubernetesPort, transport: Transport, node: ObservedNode, namespace: str, own: tuple[str, str]
 ):
     slug, name = own
-    bench = Workbench(port, namespace, node, "busybox:1.36", name)
+    bench = Workbench(port, transport, namespace, node, "busybox:1.36", name)
     spec = bench.spec("sleep 1", seconds=1, organization=slug, namespace=name)
     job = await port.create_job(spec)
     assert job.namespace == name
@@ -69,7 +69,7 @@ async def test_one_of_somebody_else_is_left_alone(
     slug, name = own
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     await transport.call(Request("POST", "/api/v1/namespaces", body=body))
-    spec = Workbench(port, namespace, node, "busybox:1.36", name).spec(organization=slug, namespace=name)
+    spec = Workbench(port, transport, namespace, node, "busybox:1.36", name).spec(organization=slug, namespace=name)
     with pytest.raises(NotSetUpError, match=f"kubectl label namespace {name} gpuyard.dev/organization={slug}"):
         await port.create_job(spec)
     [missing] = await port.check([slug])

@@ -116,7 +116,7 @@ async def start_with(
 
 async def test_injected_containers_are_no_part_of_the_workload(bench: Workbench, transport: Transport):
     spec = bench.spec("sleep 1; exit 5", seconds=1, code=5)
-    init = beside("agent-init", bench.image, "sleep 1", 1)
+    init = beside("agent-init", bench.image, "sleep 5", 5)
     mesh = beside("mesh", bench.image, UNTIL_STOPPED, 600, restartPolicy="Always")
     await start_with(bench, transport, spec, initContainers=[init, mesh])
     waiting = {"ContainerCreating", "PodInitializing"}

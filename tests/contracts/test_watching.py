@@ -8,19 +8,17 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-import pytest
-
 from app.cluster.kubernetes_port import KubernetesPort
 from app.cluster.port import EventKind, GoneError, Kind, UnavailableError, WatchEvent
 from app.cluster.projection import Change, Projection
 from app.cluster.watches import run_watches
 from app.domain.observed import ObservedJob
-from tests.contracts.workbench import Workbench, has_ended
+from tests.contracts.workbench import Workbench, both, has_ended
 
 
 async def first(bench: Workbench, version: str, name: str) -> WatchEvent:
     """The first event of that Job. Watches end after some seconds, so it may take several of them."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             async with aclosing(bench.port.watch(Kind.JOBS, version)) as events:
                 async for event in events:
@@ -45,7 +43,6 @@ async def test_a_watch_continues_where_another_left(bench: Workbench):
         version = seen.resource_version
 
 
-@pytest.mark.timeout(120)
 async def test_a_silent_watch_is_bookmarked_or_ends(patient_port: KubernetesPort):
     """A real cluster bookmarks after a minute, but only what is newer than the watch: where nothing happens it may say
     nothing at all. Then it is made sure that somebody is there, and that is no error.
@@ -75,7 +72,7 @@ async def projected(bench: Workbench) -> AsyncIterator[tuple[Projection, list[Ch
     projection, told = Projection(bench.namespace), list[Change]()
     loops = asyncio.create_task(run_watches(bench.port, projection, time.monotonic, told.append))
     try:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(60):
             while not projection.synced:  # noqa: ASYNC110 - as a reconciler would see it
                 await asyncio.sleep(0.02)
             yield projection, told
@@ -86,12 +83,14 @@ async def projected(bench: Workbench) -> AsyncIterator[tuple[Projection, list[Ch
 
 
 async def test_the_projection_follows_a_job_to_its_end(bench: Workbench):
-    spec = bench.spec("sleep 1", seconds=1)
+    spec = bench.spec("sleep 4", seconds=600)
     async with projected(bench) as (projection, told):
         assert projection.nodes[bench.node.name].uid == bench.node.uid
         projection.remember_job(await bench.start(spec))
         while not [pod for pod in projection.bound_pods() if pod.job_name == spec.job_name]:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+        _, pod = both(await bench.until(spec.job_name, lambda seen: seen[1] and seen[1].running_since))
+        await bench.let_end(pod)
         while not has_ended(projection.observe(spec.job_name)):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         assert not [pod for pod in projection.bound_pods() if pod.job_name == spec.job_name]

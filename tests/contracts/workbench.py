@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from app.cluster.kubernetes_port import KubernetesPort
-from app.cluster.port import JobSpec
+from app.cluster.port import JobSpec, RefusedError
+from app.cluster.transport import Request, Transport
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
 from app.domain.workload import job_name
 
@@ -20,6 +22,7 @@ UNTIL_STOPPED = "trap 'exit 143' TERM; sleep 600 & wait"
 @dataclass
 class Workbench:
     port: KubernetesPort
+    transport: Transport
     namespace: str
     node: ObservedNode
     image: str
@@ -72,7 +75,7 @@ class Workbench:
         self._started.append(job)
         return job
 
-    async def until(self, name: str, holds: Callable[[Seen], object], seconds: float = 40) -> Seen:
+    async def until(self, name: str, holds: Callable[[Seen], object], seconds: float = 60) -> Seen:
         seen: Seen = (None, None)
         try:
             async with asyncio.timeout(seconds):
@@ -90,6 +93,12 @@ class Workbench:
         """Its pod has ended, and its Job knows."""
         await self.start(spec)
         return both(await self.until(spec.job_name, has_ended))
+
+    async def let_end(self, pod: ObservedPod) -> None:
+        """A real container ends by itself, after some seconds; a simulated one runs on until it is told to end."""
+        with contextlib.suppress(RefusedError):
+            path = f"/simcluster/pods/{pod.namespace}/{pod.name}/exit"
+            await self.transport.call(Request("POST", path))
 
     async def clean_up(self) -> None:
         """Leave nothing that holds a GPU: the next test may need it."""

@@ -21,6 +21,18 @@ OPERATIONS = sorted((ROOT / "graphql" / "operations").glob("*.graphql"))
 SCHEMA = graphql.build_schema((ROOT / "graphql" / "schema.graphql").read_text())
 CURSORS = 'query($id: UUID!) { organization(slug: "demo") { workload(id: $id) { events { cursor } } } }'
 MARK = "---- next ----"
+# A reader waits for some seconds; here it is made sure that they were enough. `ask` and the ids are the guide's.
+UNTIL = """
+sleep() {
+  case $1 in
+    7) local id=$ID wanted=COMPLETED ;;
+    2) local id=$LONG_ID wanted=RUNNING ;;
+    3) local id=$LONG_ID wanted=CANCELLED ;;
+  esac
+  local one="{\\"organization\\": \\"demo\\", \\"id\\": \\"$id\\"}"
+  until ask workload "$one" | grep -c "\\"status\\": *\\"$wanted\\"" > /dev/null; do command sleep 0.1; done
+}
+"""
 # What is different in each run, in the order in which it is looked for.
 CHANGING = {
     "<gpu>": r"GPU-[0-9a-f-]{36}",
@@ -69,7 +81,7 @@ def test_every_error_code_is_described():
 
 async def test_the_examples_answer_what_the_guide_shows(shell: dict[str, str]):
     steps = commands_with_answers()
-    script = "\n".join(["set -euo pipefail", *(f"{command}\necho; echo '{MARK}'" for command, _ in steps)])
+    script = "\n".join(["set -euo pipefail", UNTIL, *(f"{command}\necho; echo '{MARK}'" for command, _ in steps)])
     process = await asyncio.create_subprocess_exec(
         "bash", "-c", script, cwd=ROOT, env=shell, stdout=asyncio.subprocess.PIPE
     )
@@ -127,7 +139,7 @@ async def followed(folder: Path, environment: dict[str, str]) -> list[str]:
     assert process.stdout
     lines: list[str] = []
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not lines or " ENDED " not in lines[-1]:
                 lines.append((await process.stdout.readline()).decode())
                 assert lines[-1], "the follower ended"

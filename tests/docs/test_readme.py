@@ -39,9 +39,10 @@ async def run(script: str, environment: dict[str, str]) -> str:
 
 async def test_submit_and_read(product: Product, shell: dict[str, str]):
     submit, read = commands("curl")
-    output = await run(here(f"{submit}\necho\nsleep 7\n{read}", product), shell)
-    submitted, found = (json.loads(line) for line in output.splitlines())
+    submitted = json.loads(await run(here(submit, product), shell))
     workload = submitted["data"]["submitWorkload"]["workload"]
+    await product.until(workload["id"], status="COMPLETED")
+    found = json.loads(await run(here(read, product), shell))
     assert workload["jobName"] == f"gw-{workload['id'].replace('-', '')}-1"
     [edge] = found["data"]["organization"]["workloads"]["edges"]
     assert (edge["node"]["status"], edge["node"]["exitCode"]) == ("COMPLETED", 0)
@@ -66,7 +67,7 @@ async def test_watch(product: Product, shell: dict[str, str], tmp_path: Path):
         assert json.loads(await process.stdout.readline())["type"] == "connection_ack"
         await asyncio.sleep(1)  # nothing tells that the subscription, too, has arrived
         workload = await product.submit()
-        event = json.loads(await asyncio.wait_for(process.stdout.readline(), 10))
+        event = json.loads(await asyncio.wait_for(process.stdout.readline(), 60))
     finally:
         process.kill()
         await process.wait()
@@ -76,7 +77,7 @@ async def test_watch(product: Product, shell: dict[str, str], tmp_path: Path):
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on the PATH")
 async def test_look_with_kubectl(product: Product, shell: dict[str, str]):
     [look] = commands("kubectl --kubeconfig")
-    workload = await product.submit()
+    workload = await product.submit(envVars={"SIM_SECONDS": 600})
     await product.until(workload["id"], status="RUNNING")
     shown = await run(here(look, product), shell)
     assert "gpu-1" in shown

@@ -14,7 +14,7 @@ from tests.panel.world import LIST, Panel
 
 async def test_open_streams_do_not_hold_the_server(panel: Panel):
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(panel.web, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=30)
+    config = uvicorn.Config(panel.web, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=90)
     started = asyncio.Event()
 
     async def tell() -> None:
@@ -27,5 +27,5 @@ async def test_open_streams_do_not_hold_the_server(panel: Panel):
         await stream.next()
         server.should_exit = True
         assert (await stream.rest())[-1].event == "restart"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await serving

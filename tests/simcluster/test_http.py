@@ -26,11 +26,10 @@ PODS, JOBS = "/api/v1/namespaces/default/pods", "/apis/batch/v1/namespaces/defau
 
 
 async def until(look: Callable[[], Awaitable[Any]]) -> Any:
-    for _ in range(200):
-        if found := await look():
-            return found
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came")
+    async with asyncio.timeout(60):
+        while not (found := await look()):  # noqa: ASYNC110 — nothing tells of it
+            await asyncio.sleep(0.01)
+    return found
 
 
 async def ask(served: Served, method: str, path: str, **options: Any) -> tuple[int, Json]:

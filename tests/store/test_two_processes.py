@@ -108,7 +108,7 @@ async def test_a_write_waits_for_another_process(sqlite_url: str, name: str):
             done, _ = await asyncio.wait([writing], timeout=PATIENCE)
             assert not done, f"{name} did not wait: {writing}"
             await release()
-            await asyncio.wait_for(writing, 5)
+            await asyncio.wait_for(writing, 60)
         found = await people.organizations_by_id([organization.id])
         assert found[organization.id].name == "written by another process"
 
