@@ -116,6 +116,9 @@ class Settings(BaseSettings):
     rate_limit: int = Field(
         200, ge=0, description="GraphQL operations a second for each token, ten times that at once; 0: no limit"
     )
+    stream_limit: int = Field(
+        100, ge=0, description="subscriptions that a person, or a service's token, may have open at a time; 0: no limit"
+    )
     introspection: bool = Field(default=True, description="whether the GraphQL schema may be asked for")
     log_format: Literal["console", "json"] = Field("console", description="how log lines look")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="the least that is logged")

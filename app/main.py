@@ -24,6 +24,7 @@ from app.commands.context import CommandContext
 from app.config import PREFIX, Settings
 from app.graphql.context import Services
 from app.graphql.rates import Rates
+from app.graphql.streams import OpenStreams
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 from app.reconcile.cluster_loops import Pace
@@ -68,7 +69,8 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
     )
     logs = LogReader(named, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)
-    services = Services(commands, background.board, logs, Rates(settings.rate_limit), settings.introspection)
+    rates, open_streams = Rates(settings.rate_limit), OpenStreams(settings.stream_limit)
+    services = Services(commands, background.board, logs, rates, open_streams, settings.introspection)
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
 

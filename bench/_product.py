@@ -73,17 +73,29 @@ async def content(path: Path) -> str:
     return path.read_text()
 
 
+async def _nothing() -> None: ...
+
+
 @asynccontextmanager
 async def service(
-    folder: Path, kubeconfig: Path, settings: dict[str, str] | None = None, python: tuple[str, ...] = SERVE
+    folder: Path,
+    kubeconfig: Path,
+    settings: dict[str, str] | None = None,
+    python: tuple[str, ...] = SERVE,
+    database: str = "",
+    fill: Callable[[], Awaitable[None]] = _nothing,
 ) -> AsyncIterator[Service]:
-    """Ready, with one organization. `settings` are further ones, `python` the interpreter's arguments."""
-    database = f"sqlite:///{folder}/bench.db"
+    """Ready, with one organization. `settings` are further ones, `python` the interpreter's arguments.
+
+    `database` is the URL of an empty one, of SQLite unless given; `fill` puts rows into it before the start.
+    """
+    database = database or f"sqlite:///{folder}/bench.db"
     token = new_token()
     async with opened(database):
         now = datetime.now(UTC)
         await administer.create_organization(ORGANIZATION, "", now)
         await administer.create_service_token(ORGANIZATION, Role.OWNER, hash_token(token), "bench", (), now)
+        await fill()
     environment = {
         "GPUYARD_DATABASE_URL": database,
         "GPUYARD_KUBECONFIG": str(kubeconfig),
@@ -93,16 +105,16 @@ async def service(
     }
     log = folder / "serve.log"
     with process([sys.executable, *python], environment, log) as pid:
-        started = Service(await _address(log), token, pid)
+        started = Service(await address_in(log), token, pid)
         await _until_ready(started)
         yield started
 
 
-async def _address(log: Path) -> str:
+async def address_in(log: Path, words: str = "GPUYard serves ") -> str:
     async with asyncio.timeout(60):
         while True:
             for line in log.read_text().splitlines():
-                if line.startswith("GPUYard serves "):
+                if line.startswith(words):
                     return line.split()[-1]
             await asyncio.sleep(0.05)
 

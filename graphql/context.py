@@ -12,6 +12,7 @@ from app.commands.context import CommandContext
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
 from app.graphql.rates import Rates
+from app.graphql.streams import OpenStreams
 from app.reconcile.board import Board
 from app.reconcile.logs import LogReader
 
@@ -24,6 +25,7 @@ class Services:
     board: Board
     logs: LogReader
     rates: Rates = field(default_factory=Rates)
+    streams: OpenStreams = field(default_factory=OpenStreams)
     shows_schema: bool = True  # introspection
 
 

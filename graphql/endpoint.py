@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -35,6 +36,7 @@ from app.graphql.negotiation import Media, WrongRequestError, check_body, check_
 from app.graphql.websocket import SLOW_SECONDS, TransportHandler
 
 _MAX_SUBSCRIPTIONS = 20
+_INIT_WAIT = timedelta(seconds=10)  # for who connects and does not say who he is
 
 
 class GraphQLEndpoint(GraphQL[RequestContext, None]):
@@ -46,6 +48,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
             schema,
             graphql_ide=None,
             subscription_protocols=(GRAPHQL_TRANSPORT_WS_PROTOCOL, GRAPHQL_SSE_PROTOCOL),
+            connection_init_wait_timeout=_INIT_WAIT,
             max_subscriptions_per_connection=_MAX_SUBSCRIPTIONS,
         )
         self._services = services

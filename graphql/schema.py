@@ -13,6 +13,7 @@ from app.graphql.mutations import Mutation
 from app.graphql.queries import Query
 from app.graphql.rates import RateLimit
 from app.graphql.scalars import CONFIG
+from app.graphql.streams import StreamLimit
 from app.graphql.subscriptions import Subscription
 
 _MAX_TOKENS = 2000
@@ -34,6 +35,7 @@ schema = Schema(
         lambda: MaxTokensLimiter(max_token_count=_MAX_TOKENS),
         RateLimit,
         RequestLimits,
+        StreamLimit,
         SchemaSecrecy,
         lambda: ParserCache(maxsize=_CACHED_DOCUMENTS),
         lambda: ValidationCache(maxsize=_CACHED_DOCUMENTS),

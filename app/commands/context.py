@@ -57,9 +57,14 @@ async def open_organization(principal: Principal, slug: str, permission: Permiss
 
 
 async def open_gpu_workloads(principal: Principal, slug: str, permission: Permission) -> Access:
+    """The organization, if the principal may and GPU workloads can be used there."""
+    return await open_ready(principal, await open_organization(principal, slug, permission), permission)
+
+
+async def open_ready(principal: Principal, organization: Organization, permission: Permission) -> Access:
     """The one place of the preconditions of GPU workloads, for API, panel and command alike."""
-    organization = await open_organization(principal, slug, permission)
-    largest = await servers.largest_server(slug)
+    require(principal, organization, permission)
+    largest = await servers.largest_server(organization.slug)
     require_ready(organization, has_gpu_server=largest is not None)
     return Access(organization, largest or ("", 0))
 

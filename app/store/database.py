@@ -10,12 +10,14 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 from tortoise.context import TortoiseContext
 from tortoise.exceptions import BaseORMException
+from tortoise.fields import data
 from tortoise.migrations.api import migrate
 
 from app.store.locks import LockLostError, migration_lock
@@ -32,6 +34,9 @@ _SQLITE_PRAGMAS = {
     "install_regexp_functions": "true",  # which PostgreSQL has: how letters beyond ASCII are searched for
 }
 _POSTGRES_POOL = {"minsize": "1", "maxsize": "16"}
+
+# As the library comes it reads SQLite's moments with a regular expression, which took half the time of reading a row.
+data.parse_datetime = datetime.fromisoformat  # type: ignore[attr-defined]
 
 
 class UnsupportedDatabaseError(ValueError):

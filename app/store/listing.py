@@ -167,10 +167,12 @@ async def _without_value(
 
 
 def _behind(column: str, after: Position, order: Order) -> Q:
+    """The bound alone would do for the column's index; of two that are joined by OR neither database makes one."""
     step = "lt" if order.is_descending else "gt"
     if column == "id":
         return _q({f"id__{step}": after.id})
-    return _q({f"{column}__{step}": after.value}) | _q({column: after.value, f"id__{step}": after.id})
+    bound = _q({f"{column}__{step}e": after.value})
+    return bound & (_q({f"{column}__{step}": after.value}) | _q({f"id__{step}": after.id}))
 
 
 def _q(lookup: dict[str, Any]) -> Q:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import strawberry
 
-from app.commands.context import Access, open_gpu_workloads, open_organization
+from app.commands.context import Access, open_organization, open_ready
 from app.domain import people as domain
 from app.domain.people import Permission
 from app.graphql.context import Info
@@ -39,6 +39,7 @@ from app.store.listing import count_workloads
 
 @strawberry.type(description="A tenant: its people, projects, servers and workloads.")
 class Organization:
+    noun: strawberry.Private[domain.Organization]
     id: UUID = strawberry.field(description="Never changes.")
     slug: str = strawberry.field(description="Its short name, which every request names it by.")
     name: str = strawberry.field(description="For people.")
@@ -48,11 +49,16 @@ class Organization:
     @classmethod
     def from_domain(cls, noun: domain.Organization, role: domain.Role | None) -> Self:
         return cls(
-            id=noun.id, slug=noun.slug, name=noun.name, gpu_workloads_enabled=noun.gpu_workloads_enabled, role=role
+            noun=noun,
+            id=noun.id,
+            slug=noun.slug,
+            name=noun.name,
+            gpu_workloads_enabled=noun.gpu_workloads_enabled,
+            role=role,
         )
 
     async def _access(self, info: Info) -> Access:
-        return await open_gpu_workloads(await info.context.caller(), self.slug, Permission.READ_WORKLOADS)
+        return await open_ready(await info.context.caller(), self.noun, Permission.READ_WORKLOADS)
 
     @strawberry.field(description="Its projects, by slug. Every member may see them.")
     async def projects(self) -> list[Project]:

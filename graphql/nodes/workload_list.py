@@ -14,7 +14,7 @@ from app.graphql.enums import SortField, Status
 from app.graphql.limits import LARGEST_PAGE
 from app.graphql.nodes.workload import Workload
 from app.store.cursors import parse_workload_cursor, workload_cursor
-from app.store.listing import Selection, count_workloads, list_workloads
+from app.store.listing import Position, Selection, count_workloads, list_workloads
 
 DEFAULT_PAGE = 50
 LARGEST_OFFSET = 1_000_000
@@ -64,8 +64,13 @@ class PageInfo:
 
 @strawberry.type(description="A workload and its place in the list.")
 class WorkloadEdge:
-    cursor: str = strawberry.field(description="Opaque; give it as `after` to go on behind this one.")
+    order: strawberry.Private[Order]
+    place: strawberry.Private[Position]
     node: Workload = strawberry.field(description="The workload itself.")
+
+    @strawberry.field(description="Opaque; give it as `after` to go on behind this one.")
+    def cursor(self) -> str:
+        return workload_cursor(self.order, self.place)
 
 
 @strawberry.type(description="A page of workloads.")
@@ -106,14 +111,11 @@ async def page_of(selection: Selection, order: Order, first: int, after: str | N
         raise InvalidInputError.of("offset", f"must be between 0 and {LARGEST_OFFSET}; it is {offset}")
     position = None if after is None else parse_workload_cursor(after, order)
     found = await list_workloads(selection, order, first + 1, position, offset)
-    edges = [
-        WorkloadEdge(cursor=workload_cursor(order, place), node=Workload.from_domain(noun))
-        for noun, place in found[:first]
-    ]
+    edges = [WorkloadEdge(order=order, place=place, node=Workload.from_domain(noun)) for noun, place in found[:first]]
     info = PageInfo(
         has_next_page=len(found) > first,
         has_previous_page=position is not None or offset > 0,
-        start_cursor=edges[0].cursor if edges else None,
-        end_cursor=edges[-1].cursor if edges else None,
+        start_cursor=edges[0].cursor() if edges else None,
+        end_cursor=edges[-1].cursor() if edges else None,
     )
     return WorkloadConnection(selection=selection, edges=edges, page_info=info)
