@@ -1,21 +1,24 @@
 """What one request may ask for, bounded before it is validated, let alone executed.
 
-Its weight is about the number of fields it would fill in: a list counts ten times, a page as often as its `first` says,
-a mutation and a log far more than what they return. Fragments are weighed once each, so weighing takes no longer than
-reading.
+Its weight is the work that it makes, in units of about ten microseconds: a field 1, an object some more, as it is read
+from a row and made; a list as many times what it holds as such a list is usually long, a page as many times as its
+`first` says, over all that the request asks for; more where the database has to look at every workload to find it; a
+mutation and a log far more than what they return. Fragments are weighed once for each kind of place they stand in, so
+weighing takes no longer than reading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from graphql import (
+    ArgumentNode,
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLCompositeType,
     GraphQLError,
     GraphQLField,
     GraphQLInputObjectType,
@@ -23,10 +26,14 @@ from graphql import (
     GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
+    ListValueNode,
     NoSchemaIntrospectionCustomRule,
+    NullValueNode,
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
+    StringValueNode,
+    ValueNode,
     VariableNode,
     get_named_type,
     get_nullable_type,
@@ -38,10 +45,15 @@ from strawberry.extensions import SchemaExtension
 
 LARGEST_PAGE = 500
 MAX_DOCUMENT = 100_000  # characters; parsed documents are kept, so their size counts many times
-MAX_WEIGHT = 200_000
+MAX_WEIGHT = 60_000  # half a second to a second
+_OBJECT = 5
 _LIST = 10
-_MUTATION = 2_000
-_HEAVY = {"WorkloadLog": 19_000}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
+_LENGTHS = {"Attempt": 5, "WorkloadEvent": 20, "Server": 500, "Member": 500, "Token": 500, "Project": 500}
+_COUNT = 1_000
+_ARRANGED, _SEARCHED = 5_000, 15_000  # of 100,000 workloads
+_ARRANGING, _SEARCHING = ("sortBy", "offset"), ("search", "filterBy")
+_MUTATION = 500
+_HEAVY = {"WorkloadLog": 5_900}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
 _BATCH = 20
 
 # The library's own bound on comparing every field with every other of its name; as it comes it allows half a second.
@@ -63,11 +75,7 @@ class RequestLimits(SchemaExtension):
         if context.graphql_document is not None:
             scale = _Scale(context.schema._schema, context.graphql_document, context.variables or {})  # noqa: SLF001
             if (weight := scale.heaviest_operation()) > MAX_WEIGHT:
-                raise _too_complex(
-                    f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: a field counts 1, a list ten times "
-                    f"what it holds, a page `first` times, a mutation {_MUTATION}, on many ids {_BATCH} times that, "
-                    f"a log {_HEAVY['WorkloadLog']}"
-                )
+                raise _too_complex(f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: {_HOW}")
         yield
 
 
@@ -81,6 +89,14 @@ class SchemaSecrecy(SchemaExtension):
         yield
 
 
+_HOW = (
+    f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, attempts {_LENGTHS['Attempt']} and "
+    f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, a "
+    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset, {_SEARCHED} more with "
+    f"search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log {_HEAVY['WorkloadLog']}"
+)
+
+
 def _too_complex(words: str) -> GraphQLError:
     return GraphQLError(words, extensions={"code": "TOO_COMPLEX"})
 
@@ -92,57 +108,87 @@ def _mutation_weight(field: GraphQLField) -> int:
     return _MUTATION * _BATCH if takes_many else _MUTATION
 
 
+@dataclass(frozen=True)
+class _Page:
+    """What is asked of the list whose connection is weighed: how many at most, and what finding them weighs."""
+
+    size: int = 1
+    finding: int = 0
+
+
+_NO_PAGE = _Page()
+
+
 class _Scale:
     """Weighs one document, which may yet be invalid: what the schema does not know weighs 1."""
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> None:
-        self._schema, self._document, self._variables = schema, document, variables
-        named = (d for d in document.definitions if isinstance(d, FragmentDefinitionNode))
-        self._fragments = {fragment.name.value: fragment for fragment in named}
-        self._weights: dict[str, int] = {}
+        self._schema, self._variables = schema, variables
+        definitions = document.definitions
+        self._operations = [d for d in definitions if isinstance(d, OperationDefinitionNode)]
+        self._fragments = {d.name.value: d for d in definitions if isinstance(d, FragmentDefinitionNode)}
+        given = (v for o in self._operations for v in o.variable_definitions or () if _asks(v.default_value))
+        self._defaults = {definition.variable.name.value for definition in given}
+        self._weights: dict[tuple[str, _Page], int] = {}
 
     def heaviest_operation(self) -> int:
-        operations = (d for d in self._document.definitions if isinstance(d, OperationDefinitionNode))
-        weights = (self._inside(o.selection_set, self._schema.get_root_type(o.operation)) for o in operations)
-        return max(weights, default=0)
+        roots = ((o, self._schema.get_root_type(o.operation)) for o in self._operations)
+        return max((self._inside(o.selection_set, root, _NO_PAGE) for o, root in roots), default=0)
 
-    def _inside(self, node: SelectionSetNode | None, parent: GraphQLNamedType | None) -> int:
-        return sum(self._selection(selection, parent) for selection in node.selections) if node else 0
+    def _inside(self, node: SelectionSetNode | None, parent: GraphQLNamedType | None, page: _Page) -> int:
+        return sum(self._selection(selection, parent, page) for selection in node.selections) if node else 0
 
-    def _selection(self, node: SelectionNode, parent: GraphQLNamedType | None) -> int:
+    def _selection(self, node: SelectionNode, parent: GraphQLNamedType | None, page: _Page) -> int:
         match node:
             case FieldNode():
-                return self._field(node, parent)
+                return self._field(node, parent, page)
             case FragmentSpreadNode():
-                return self._fragment(node.name.value)
+                return self._fragment(node.name.value, page)
             case InlineFragmentNode(type_condition=condition):
                 named = self._schema.get_type(condition.name.value) if condition else parent
-                return self._inside(node.selection_set, named)
+                return self._inside(node.selection_set, named, page)
         return 1
 
-    def _fragment(self, name: str) -> int:
-        if name not in self._weights:
-            self._weights[name] = 0  # should it spread itself, which validation refuses
+    def _fragment(self, name: str, page: _Page) -> int:
+        if (name, page) not in self._weights:
+            self._weights[name, page] = 0  # should it spread itself, which validation refuses
             if fragment := self._fragments.get(name):
                 parent = self._schema.get_type(fragment.type_condition.name.value)
-                self._weights[name] = self._inside(fragment.selection_set, parent)
-        return self._weights[name]
+                self._weights[name, page] = self._inside(fragment.selection_set, parent, page)
+        return self._weights[name, page]
 
-    def _field(self, node: FieldNode, parent: GraphQLNamedType | None) -> int:
+    def _field(self, node: FieldNode, parent: GraphQLNamedType | None, page: _Page) -> int:
         field = self._schema.get_field(parent, node.name.value) if is_composite_type(parent) else None
         if field is None or not is_composite_type(parent):
             return 1
+        if node.name.value == "totalCount":
+            return _COUNT + page.finding
+        if "search" in field.args:
+            return self._found(field, node)
         returned = get_named_type(field.type)
+        if not is_composite_type(returned):
+            return 1
         own = _mutation_weight(field) if parent is self._schema.mutation_type else _HEAVY.get(returned.name, 1)
-        return own + self._times(field, node, parent) * self._inside(node.selection_set, returned)
+        times = page.size if parent.name.endswith("Connection") else _length(field)
+        return own + times * (_OBJECT + self._inside(node.selection_set, returned, _NO_PAGE))
 
-    def _times(self, field: GraphQLField, node: FieldNode, parent: GraphQLCompositeType) -> int:
-        if "first" in field.args:
-            return self._page(node)
-        counted_already = parent.name.endswith("Connection")
-        return _LIST if is_list_type(get_nullable_type(field.type)) and not counted_already else 1
+    def _found(self, field: GraphQLField, node: FieldNode) -> int:
+        """A list of workloads, or their number."""
+        given = {argument.name.value for argument in node.arguments or () if self._is_given(argument)}
+        finding = _SEARCHED if given.intersection(_SEARCHING) else _ARRANGED if given.intersection(_ARRANGING) else 0
+        if "first" not in field.args:
+            return _COUNT + finding
+        page = _Page(self._size(node), finding)
+        return finding + _OBJECT + self._inside(node.selection_set, get_named_type(field.type), page)
 
-    def _page(self, node: FieldNode) -> int:
+    def _is_given(self, argument: ArgumentNode) -> bool:
+        """Whether it asks for anything: not null, not 0, not empty."""
+        if isinstance(argument.value, VariableNode):
+            name = argument.value.name.value
+            return bool(self._variables[name]) if name in self._variables else name in self._defaults
+        return _asks(argument.value)
+
+    def _size(self, node: FieldNode) -> int:
         """The size of the page; the largest where a default has the say, or where it is refused later."""
         value: object = None
         for argument in node.arguments or ():
@@ -151,3 +197,15 @@ class _Scale:
             elif argument.name.value == "first" and isinstance(argument.value, VariableNode):
                 value = self._variables.get(argument.value.name.value)
         return value if isinstance(value, int) and 1 <= value <= LARGEST_PAGE else LARGEST_PAGE
+
+
+def _length(field: GraphQLField) -> int:
+    is_list = is_list_type(get_nullable_type(field.type))
+    return _LENGTHS.get(get_named_type(field.type).name, _LIST) if is_list else 1
+
+
+def _asks(value: ValueNode | None) -> bool:
+    match value:
+        case None | NullValueNode() | IntValueNode(value="0") | StringValueNode(value="") | ListValueNode(values=()):
+            return False
+    return True

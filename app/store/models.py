@@ -228,7 +228,8 @@ class WorkloadRow(Model):
         table = "workloads"
         unique_together = (("organization", "idempotency_key"),)
         indexes = (
-            Index(fields=("organization_id", "created_at", "id"), name="workloads_newest"),
+            # The newest; and a count, or what an offset passes over, needs no row:
+            Index(fields=("organization_id", "deleted_at", "created_at", "id"), name="workloads_listed"),
             Index(fields=("organization_id", "status", "created_at", "id"), name="workloads_by_status"),
             Index(fields=("status", "phase"), name="workloads_live"),
             Index(fields=("organization_id", "name", "id"), name="workloads_by_name"),

@@ -219,7 +219,7 @@ class Workload:
     async def events(self, info: Info) -> list[WorkloadEvent]:
         return [WorkloadEvent.from_domain(noun) for noun in await info.context.loaders.events.load(self.id)]
 
-    @strawberry.field(description="The end of an attempt's log. It weighs 19000: one request may ask for ten.")
+    @strawberry.field(description="The end of an attempt's log. One request may ask for ten.")
     async def log(
         self,
         info: Info,

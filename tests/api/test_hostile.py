@@ -131,7 +131,7 @@ async def test_a_hostile_document_costs_little(api: Api, document: str):
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (mutations(120), "the request weighs 240240, at most 200000 is taken"),
+        (mutations(120), "the request weighs 61440, at most 60000 is taken"),
         (DOCUMENTS["comment"], "the document has 1900019 characters, at most 100000 are taken"),
         (DOCUMENTS["aliased events"], "the request weighs"),
     ],
@@ -149,9 +149,67 @@ EVERYTHING = """
 """
 
 
-@pytest.mark.parametrize("document", [ANY_WORKLOAD % EVERYTHING, mutations(99)], ids=["page of 500", "99 mutations"])
+VARIABLES = {"$s": "String", "$f": "[String!]", "$none": "Int! = 0", "$nine": "Int! = 9"}
+
+
+def many(count: int, field: str) -> str:
+    """A field of an organization so many times."""
+    used = " ".join(f"{name}: {kind}" for name, kind in VARIABLES.items() if name in field)
+    fields = " ".join(f"f{number}: {field}" for number in range(count))
+    return f'query{f"({used})" if used else ""} {{ organization(slug: "acme") {{ {fields} }} }}'
+
+
+SOMETHING = "id name status phase message gpuCount server createdAt exitCode project { slug } labels { key value }"
+ALLOWED = {
+    "page of 500": ANY_WORKLOAD % SOMETHING,
+    "attempts of 500": ANY_WORKLOAD % "id attempts { number server exitCode }",
+    "all of 90": (ANY_WORKLOAD % EVERYTHING).replace("500", "90"),
+    "six counts": many(6, "workloadsCount(status: [RUNNING])"),
+    "seven pages": many(7, "workloads { totalCount edges { node { id name } } }"),
+    "99 mutations": mutations(99),
+}
+
+
+@pytest.mark.parametrize("document", ALLOWED.values(), ids=ALLOWED)
 async def test_what_the_contract_allows_is_not_too_much(api: Api, document: str):
     await api.data(document, {"i": a_request()})
+
+
+ORGANIZATION = 6  # a field and an object
+A_ROW = 5 + 7  # an edge, and in it a node with one field
+
+
+def pages(count: int, given: str, inside: str = "edges { node { id } }") -> str:
+    return many(count, f"workloads({given}) {{ {inside} }}")
+
+
+@pytest.mark.parametrize(
+    ("document", "weight"),
+    [
+        (pages(60, "first: 500"), 60 * (6 + 500 * A_ROW)),
+        (pages(4, 'first: 1, search: "a"'), 4 * (15_006 + A_ROW)),
+        (pages(4, "first: 1, search: $s"), 4 * (15_006 + A_ROW)),
+        (pages(4, 'first: 1, filterBy: ["name=@a"]'), 4 * (15_006 + A_ROW)),
+        (pages(13, "first: 1, sortBy: IMAGE_REFERENCE"), 13 * (5_006 + A_ROW)),
+        (pages(13, "first: 1, offset: $nine"), 13 * (5_006 + A_ROW)),
+        (pages(2, 'first: 1, search: "a"', "totalCount"), 2 * (15_005 + 16_000)),
+        (many(4, 'workloadsCount(search: "a")'), 4 * 16_000),
+        (many(1, "workloads(first: 500) { edges { node { events { type } } } }"), 6 + 500 * (A_ROW + 20 * 6)),
+    ],
+)
+async def test_what_a_request_asks_for_is_weighed_in_sum(api: Api, document: str, weight: int):
+    error = await api.refusal(document, {"s": "a"})
+    assert (error["code"], error["message"].split(",")[0]) == (
+        "TOO_COMPLEX",
+        f"the request weighs {weight + ORGANIZATION}",
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ["search: $s", "search: null", "filterBy: []", "filterBy: $f", "offset: $none", "offset: 0"]
+)
+async def test_what_is_not_asked_for_weighs_nothing(api: Api, given: str):
+    await api.data(pages(60, f"first: 10, {given}"), {"s": "", "f": []})
 
 
 async def test_the_number_of_tokens_is_bounded(api: Api):
