@@ -92,8 +92,8 @@ class SchemaSecrecy(SchemaExtension):
 _HOW = (
     f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, attempts {_LENGTHS['Attempt']} and "
     f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, a "
-    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset, {_SEARCHED} more with "
-    f"search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log {_HEAVY['WorkloadLog']}"
+    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset, {_SEARCHED} more "
+    f"with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log {_HEAVY['WorkloadLog']}"
 )
 
 
