@@ -145,6 +145,7 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
             lifespan="off",
             ws="websockets-sansio",
             ws_max_size=2**20,
+            ws_per_message_deflate=False,  # messages are small; a compressor for each socket is not
             server_header=False,
             forwarded_allow_ips=settings.trusted_proxies,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,

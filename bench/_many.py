@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
@@ -13,6 +14,7 @@ from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType
 from app.store.connection import transaction
 from app.store.models import AttemptRow, EventRow, OrganizationRow, ProjectRow, WorkloadRow
+from bench._product import ORGANIZATION, Service, service, simulated
 from tests.postgres import find_programs, throw_away_server
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,6 +28,8 @@ _ENDS = (
 )
 _IMAGES = ("nvidia/cuda:12.2.0-base-ubuntu22.04", "registry.example.org/team/training:2026-11-30", "busybox:1.36")
 _BATCH = 2000
+_NODES = [{"name": "n1", "gpus": 8, "product": "bench", "cpu": "256", "memory": "4Ti"}]
+_NO_LIMIT = {"GPUYARD_RATE_LIMIT": "0"}
 
 
 @contextmanager
@@ -38,6 +42,15 @@ def database_urls(folder: Path) -> Iterator[dict[str, str]]:
         return
     with throw_away_server(programs) as port:
         yield {**urls, "PostgreSQL": f"postgres://postgres@127.0.0.1:{port}/postgres"}
+
+
+@asynccontextmanager
+async def filled(folder: Path, url: str, rows: int) -> AsyncIterator[Service]:
+    """The product with so many workloads."""
+    async with simulated(folder, _NODES, {}) as kubeconfig:
+        fill = partial(add_history, ORGANIZATION, rows)
+        async with service(folder, kubeconfig, _NO_LIMIT, database=url, fill=fill) as served:
+            yield served
 
 
 async def add_history(slug: str, rows: int) -> None:

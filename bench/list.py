@@ -16,19 +16,16 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import uvloop
 
-from bench._many import add_history, database_urls
-from bench._product import ORGANIZATION, Service, address_in, process, service, simulated
+from bench._many import database_urls, filled
+from bench._product import address_in, process
 
 AIM = 2.0
-NODES = [{"name": "n1", "gpus": 8, "product": "bench", "cpu": "256", "memory": "4Ti"}]
-NO_LIMIT = {"GPUYARD_RATE_LIMIT": "0"}
 QUERY = """
 query(
   $first: Int!, $after: String, $offset: Int! = 0, $status: [%s!], $search: String, $sortBy: %s
@@ -94,15 +91,6 @@ async def bare(folder: Path) -> AsyncIterator[Server]:
     log = folder / "bare.log"
     with process([sys.executable, "-m", "bench._bare"], {}, log):
         yield Server(await address_in(log, "serves "), BARE, {})
-
-
-@asynccontextmanager
-async def filled(folder: Path, url: str, rows: int) -> AsyncIterator[Service]:
-    """The product with so many workloads."""
-    async with simulated(folder, NODES, {}) as kubeconfig:
-        fill = partial(add_history, ORGANIZATION, rows)
-        async with service(folder, kubeconfig, NO_LIMIT, database=url, fill=fill) as served:
-            yield served
 
 
 async def measured(

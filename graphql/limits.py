@@ -48,9 +48,10 @@ MAX_DOCUMENT = 100_000  # characters; parsed documents are kept, so their size c
 MAX_WEIGHT = 60_000  # half a second to a second
 _OBJECT = 5
 _LIST = 10
+_OF_SCHEMA = 5  # lists of introspection: what they nest is mostly short
 _LENGTHS = {"Attempt": 5, "WorkloadEvent": 20, "Server": 500, "Member": 500, "Token": 500, "Project": 500}
-_COUNT = 1_000
-_ARRANGED, _SEARCHED = 5_000, 15_000  # of 100,000 workloads
+_COUNT = 2_500
+_ARRANGED, _SEARCHED = 7_500, 15_000  # of 100,000 workloads
 _ARRANGING, _SEARCHING = ("sortBy", "offset"), ("search", "filterBy")
 _MUTATION = 500
 _HEAVY = {"WorkloadLog": 5_900}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
@@ -92,8 +93,9 @@ class SchemaSecrecy(SchemaExtension):
 _HOW = (
     f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, attempts {_LENGTHS['Attempt']} and "
     f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, a "
-    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset, {_SEARCHED} more "
-    f"with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log {_HEAVY['WorkloadLog']}"
+    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
+    f"more with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log "
+    f"{_HEAVY['WorkloadLog']}"
 )
 
 
@@ -175,7 +177,7 @@ class _Scale:
     def _found(self, field: GraphQLField, node: FieldNode) -> int:
         """A list of workloads, or their number."""
         given = {argument.name.value for argument in node.arguments or () if self._is_given(argument)}
-        finding = _SEARCHED if given.intersection(_SEARCHING) else _ARRANGED if given.intersection(_ARRANGING) else 0
+        finding = _ARRANGED * len(given.intersection(_ARRANGING)) + _SEARCHED * bool(given.intersection(_SEARCHING))
         if "first" not in field.args:
             return _COUNT + finding
         page = _Page(self._size(node), finding)
@@ -200,8 +202,10 @@ class _Scale:
 
 
 def _length(field: GraphQLField) -> int:
-    is_list = is_list_type(get_nullable_type(field.type))
-    return _LENGTHS.get(get_named_type(field.type).name, _LIST) if is_list else 1
+    if not is_list_type(get_nullable_type(field.type)):
+        return 1
+    name = get_named_type(field.type).name
+    return _LENGTHS.get(name, _OF_SCHEMA if name.startswith("__") else _LIST)
 
 
 def _asks(value: ValueNode | None) -> bool:

@@ -13,6 +13,7 @@ from app.graphql.mutations import Mutation
 from app.graphql.queries import Query
 from app.graphql.rates import RateLimit
 from app.graphql.scalars import CONFIG
+from app.graphql.shared_answers import SharedAnswers
 from app.graphql.streams import StreamLimit
 from app.graphql.subscriptions import Subscription
 
@@ -30,6 +31,7 @@ schema = Schema(
     mutation=Mutation,
     subscription=Subscription,
     config=CONFIG,
+    execution_context_class=SharedAnswers,
     extensions=[
         EdgeErrors,
         lambda: MaxTokensLimiter(max_token_count=_MAX_TOKENS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
@@ -18,6 +19,7 @@ from app.graphql.enums import Action, EventType, Phase, Reason, Status
 from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.project import Project
 from app.graphql.scalars import Long
+from app.graphql.shared_answers import Answers
 from app.reconcile.logs import MOST_LINES, Most, choose_attempt
 
 DEFAULT_LINES = 1000
@@ -79,6 +81,7 @@ class Attempt:
 
 @strawberry.type(description="A numbered fact about a workload. Events are never changed.")
 class WorkloadEvent:
+    answers: strawberry.Private[Answers] = field(default_factory=dict, compare=False, repr=False)
     cursor: str = strawberry.field(description="Opaque; give it as `after` to go on from here.")
     workload_id: UUID = strawberry.field(description="Which workload.")
     type: EventType = strawberry.field(description="What happened.")

@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import strawberry
 
 from app.domain.errors import ResyncRequiredError
 from app.domain.event_filters import parse_event_conditions, passes
+from app.domain.workload import Event
 from app.graphql.context import Info
 from app.graphql.cursors import parse_event_cursor
 from app.graphql.nodes.workload import WorkloadEvent
@@ -43,7 +45,18 @@ async def workload_events(
             async for events in batches:
                 for event in events:
                     if passes(event, conditions):
-                        yield WorkloadEvent.from_domain(event)
+                        yield _shown(event)
+
+
+_SHOWN: WeakKeyDictionary[Event, WorkloadEvent] = WeakKeyDictionary()
+
+
+def _shown(event: Event) -> WorkloadEvent:
+    """One object for all who are told of the event at about the same time, so that they can share answers."""
+    shown = _SHOWN.get(event)
+    if shown is None:
+        shown = _SHOWN[event] = WorkloadEvent.from_domain(event)
+    return shown
 
 
 async def _begin(organization_id: UUID, after: str | None) -> int:

@@ -165,7 +165,7 @@ ALLOWED = {
     "attempts of 500": ANY_WORKLOAD % "id attempts { number server exitCode }",
     "all of 90": (ANY_WORKLOAD % EVERYTHING).replace("500", "90"),
     "six counts": many(6, "workloadsCount(status: [RUNNING])"),
-    "seven pages": many(7, "workloads { totalCount edges { node { id name } } }"),
+    "six pages": many(6, "workloads { totalCount edges { node { id name } } }"),
     "99 mutations": mutations(99),
 }
 
@@ -190,10 +190,12 @@ def pages(count: int, given: str, inside: str = "edges { node { id } }") -> str:
         (pages(4, 'first: 1, search: "a"'), 4 * (15_006 + A_ROW)),
         (pages(4, "first: 1, search: $s"), 4 * (15_006 + A_ROW)),
         (pages(4, 'first: 1, filterBy: ["name=@a"]'), 4 * (15_006 + A_ROW)),
-        (pages(13, "first: 1, sortBy: IMAGE_REFERENCE"), 13 * (5_006 + A_ROW)),
-        (pages(13, "first: 1, offset: $nine"), 13 * (5_006 + A_ROW)),
-        (pages(2, 'first: 1, search: "a"', "totalCount"), 2 * (15_005 + 16_000)),
-        (many(4, 'workloadsCount(search: "a")'), 4 * 16_000),
+        (pages(8, "first: 1, sortBy: IMAGE_REFERENCE"), 8 * (7_506 + A_ROW)),
+        (pages(8, "first: 1, offset: $nine"), 8 * (7_506 + A_ROW)),
+        (pages(4, "first: 1, offset: 9, sortBy: NAME"), 4 * (15_006 + A_ROW)),
+        (pages(2, 'first: 1, search: "a"', "totalCount"), 2 * (15_005 + 17_500)),
+        (many(4, 'workloadsCount(search: "a")'), 4 * 17_500),
+        (many(25, "workloadsCount"), 25 * 2_500),
         (many(1, "workloads(first: 500) { edges { node { events { type } } } }"), 6 + 500 * (A_ROW + 20 * 6)),
     ],
 )

@@ -1,0 +1,169 @@
+"""How soon 1,000 subscribers hear of an event, what that costs in reads, and each of them in memory.
+
+Run `python bench/subscribers.py` (`--quick` for a glance). One `gpuyard serve` on SQLite, and that many subscribers of
+`workloadEvents` over WebSocket, twenty of them by server-sent events. Workloads are submitted one after the other;
+taken is the time from an event's stamp, which is set right before the commit, until each subscriber has it. Aim: p99 at
+most 300 ms. Reads are the statements on the table of events that the service sends while so many wait, for each event.
+The subscribers share this machine's cores with the service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import httpx2
+import uvloop
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
+
+from bench._product import Service, content, service, simulated, submit_all
+
+QUERY = 'subscription { workloadEvents(organization: "bench") { cursor type workloadId status message at } }'
+WANTED = {"image": "busybox:1.36", "gpuCount": 8}
+NODES = [{"name": "n1", "gpus": 8, "product": "bench", "cpu": "256", "memory": "4Ti"}]
+SETTINGS = {"GPUYARD_STREAM_LIMIT": "0", "GPUYARD_RATE_LIMIT": "0"}
+BY_EVENT_STREAM = 20
+PAUSE = 0.5  # between two submissions, so that events come one by one
+AIM_MS = 300
+AT_A_TIME = 50
+# As `python -m app serve`, and on SIGUSR1 it says how many statements read events.
+COUNTED = """
+import logging, runpy, signal, sys
+from pathlib import Path
+count, to, sys.argv = 0, Path(sys.argv[1]), ["gpuyard", "serve"]
+class Counter(logging.Handler):
+    def emit(self, record):
+        global count
+        count += 'FROM "events"' in record.getMessage()
+def say(*_):
+    new = to.with_suffix(".new")
+    new.write_text(str(count))
+    new.rename(to)
+logger = logging.getLogger("tortoise.db_client")
+logger.addHandler(Counter())
+logger.setLevel(logging.DEBUG)
+logger.propagate = False
+signal.signal(signal.SIGUSR1, say)
+runpy.run_module("app", run_name="__main__")
+"""
+
+
+@dataclass
+class Heard:
+    """What all subscribers were told: each event's cursor, and the milliseconds since its stamp."""
+
+    subscribers: int = 0
+    told: list[tuple[str, float]] = field(default_factory=list)
+
+    def take(self, text: str | bytes) -> None:
+        now = time.time()
+        message = json.loads(text)
+        event = (message.get("payload") or message)["data"]["workloadEvents"]
+        self.told.append((event["cursor"], (now - datetime.fromisoformat(event["at"]).timestamp()) * 1000))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    subscribers, submissions = (100, 5) if parser.parse_args().quick else (1000, 20)
+    uvloop.run(measure(subscribers, submissions))
+
+
+async def measure(subscribers: int, submissions: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        reads = folder / "reads"
+        python = ("-c", COUNTED, str(reads))
+        async with simulated(folder, NODES, {}) as kubeconfig, service(folder, kubeconfig, SETTINGS, python) as served:
+            before, heard = occupied(served.pid), Heard()
+            async with AsyncExitStack() as stack:
+                await subscribe_all(served, subscribers, heard, stack)
+                each = (occupied(served.pid) - before) / subscribers
+                events, statements = await submit_and_wait(served, submissions, heard, reads)
+            say(heard, events, statements, each)
+
+
+def occupied(pid: int) -> float:
+    """KiB that a process has in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024
+
+
+async def subscribe_all(served: Service, subscribers: int, heard: Heard, stack: AsyncExitStack) -> None:
+    """Until each has subscribed. They are ended with the stack."""
+    group = await stack.enter_async_context(asyncio.TaskGroup())
+    client = await stack.enter_async_context(httpx2.AsyncClient(trust_env=False, timeout=None))
+    tasks: list[asyncio.Task[None]] = []
+    stack.callback(lambda: [task.cancel() for task in tasks])
+    for number in range(subscribers):
+        by_events = number < BY_EVENT_STREAM
+        read = read_event_stream(client, served, heard) if by_events else read_socket(served, heard)
+        tasks.append(group.create_task(read))
+        while number - heard.subscribers >= AT_A_TIME:
+            await asyncio.sleep(0.01)
+    while heard.subscribers < subscribers:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(
+        2
+    )  # an operation is taken before it has begun, and a first look at the events is no reading of one
+
+
+async def read_socket(served: Service, heard: Heard) -> None:
+    address = f"{served.url.replace('http', 'ws', 1)}/graphql"
+    async with connect(address, subprotocols=[Subprotocol("graphql-transport-ws")], proxy=None) as socket:
+        await socket.send(json.dumps({"type": "connection_init", "payload": served.headers}))
+        await socket.recv()
+        await socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": {"query": QUERY}}))
+        heard.subscribers += 1
+        async for message in socket:
+            heard.take(message)
+
+
+async def read_event_stream(client: httpx2.AsyncClient, served: Service, heard: Heard) -> None:
+    headers = {**served.headers, "accept": "text/event-stream"}
+    async with client.stream("POST", f"{served.url}/graphql", json={"query": QUERY}, headers=headers) as answer:
+        heard.subscribers += 1
+        async for line in answer.aiter_lines():
+            if line.startswith("data: {"):
+                heard.take(line.removeprefix("data: "))
+
+
+async def submit_and_wait(served: Service, submissions: int, heard: Heard, reads: Path) -> tuple[int, int]:
+    """How many events there were, and statements on their table meanwhile."""
+    before = await statements_of(served, reads)
+    for _ in range(submissions):
+        await submit_all(served, 1, WANTED)
+        await asyncio.sleep(PAUSE)
+    async with asyncio.timeout(60):
+        while True:
+            events = len({cursor for cursor, _ in heard.told})
+            if len(heard.told) >= events * heard.subscribers:
+                return events, await statements_of(served, reads) - before
+            await asyncio.sleep(0.05)
+
+
+async def statements_of(served: Service, reads: Path) -> int:
+    reads.unlink(missing_ok=True)
+    os.kill(served.pid, signal.SIGUSR1)
+    return int(await content(reads))
+
+
+def say(heard: Heard, events: int, statements: int, each: float) -> None:
+    ordered = sorted(milliseconds for _, milliseconds in heard.told)
+    middle, last = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
+    print(f"{heard.subscribers} subscribers, {events} events: p50 {middle:.0f} ms, p99 {last:.0f} ms")
+    print(f"p99 / aim of {AIM_MS} ms: ratio {last / AIM_MS:.2f}")
+    print(f"reads for an event: {statements / events:.1f}; memory of a subscriber: {each:.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()
