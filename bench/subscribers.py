@@ -20,6 +20,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import uvloop
@@ -40,6 +41,7 @@ AT_A_TIME = 50
 COUNTED = """
 import logging, runpy, signal, sys
 from pathlib import Path
+from typing import Any
 count, to, sys.argv = 0, Path(sys.argv[1]), ["gpuyard", "serve"]
 class Counter(logging.Handler):
     def emit(self, record):
@@ -60,16 +62,31 @@ runpy.run_module("app", run_name="__main__")
 
 @dataclass
 class Heard:
-    """What all subscribers were told: each event's cursor, and the milliseconds since its stamp."""
+    """What all subscribers were told, and when. It is read afterwards, as reading takes the service's time."""
 
     subscribers: int = 0
-    told: list[tuple[str, float]] = field(default_factory=list)
+    messages: list[tuple[float, str | bytes]] = field(default_factory=list)
 
-    def take(self, text: str | bytes) -> None:
-        now = time.time()
-        message = json.loads(text)
-        event = (message.get("payload") or message)["data"]["workloadEvents"]
-        self.told.append((event["cursor"], (now - datetime.fromisoformat(event["at"]).timestamp()) * 1000))
+    def take(self, message: str | bytes) -> None:
+        self.messages.append((time.time(), message))
+
+    def events(self) -> list[tuple[str, float]]:
+        """Each event's cursor, and the milliseconds since its stamp, for everyone who was told."""
+        return [_told(at, json.loads(message)) for at, message in self.messages]
+
+
+def _told(at: float, message: dict[str, Any]) -> tuple[str, float]:
+    event = (message.get("payload") or message)["data"]["workloadEvents"]
+    return event["cursor"], (at - datetime.fromisoformat(event["at"]).timestamp()) * 1000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of so many events to the service: statements on their table, and milliseconds of work."""
+
+    events: int
+    statements: int
+    milliseconds: float
 
 
 def main() -> None:
@@ -89,8 +106,8 @@ async def measure(subscribers: int, submissions: int) -> None:
             async with AsyncExitStack() as stack:
                 await subscribe_all(served, subscribers, heard, stack)
                 each = (occupied(served.pid) - before) / subscribers
-                events, statements = await submit_and_wait(served, submissions, heard, reads)
-            say(heard, events, statements, each)
+                cost = await submit_and_wait(served, submissions, heard, reads)
+            say(heard, cost, each)
 
 
 def occupied(pid: int) -> float:
@@ -137,18 +154,23 @@ async def read_event_stream(client: httpx2.AsyncClient, served: Service, heard: 
                 heard.take(line.removeprefix("data: "))
 
 
-async def submit_and_wait(served: Service, submissions: int, heard: Heard, reads: Path) -> tuple[int, int]:
-    """How many events there were, and statements on their table meanwhile."""
-    before = await statements_of(served, reads)
+async def submit_and_wait(served: Service, submissions: int, heard: Heard, reads: Path) -> Cost:
+    """Until everyone was told of every event."""
+    statements, began = await statements_of(served, reads), worked(served.pid)
     for _ in range(submissions):
         await submit_all(served, 1, WANTED)
         await asyncio.sleep(PAUSE)
     async with asyncio.timeout(60):
         while True:
-            events = len({cursor for cursor, _ in heard.told})
-            if len(heard.told) >= events * heard.subscribers:
-                return events, await statements_of(served, reads) - before
-            await asyncio.sleep(0.05)
+            events = len({cursor for cursor, _ in heard.events()})
+            if len(heard.messages) >= events * heard.subscribers:
+                return Cost(events, await statements_of(served, reads) - statements, worked(served.pid) - began)
+            await asyncio.sleep(0.5)
+
+
+def worked(pid: int) -> float:
+    """Milliseconds that a process was on a core."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
 async def statements_of(served: Service, reads: Path) -> int:
@@ -157,12 +179,13 @@ async def statements_of(served: Service, reads: Path) -> int:
     return int(await content(reads))
 
 
-def say(heard: Heard, events: int, statements: int, each: float) -> None:
-    ordered = sorted(milliseconds for _, milliseconds in heard.told)
+def say(heard: Heard, cost: Cost, each: float) -> None:
+    ordered = sorted(milliseconds for _, milliseconds in heard.events())
     middle, last = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
-    print(f"{heard.subscribers} subscribers, {events} events: p50 {middle:.0f} ms, p99 {last:.0f} ms")
+    print(f"{heard.subscribers} subscribers, {cost.events} events: p50 {middle:.0f} ms, p99 {last:.0f} ms")
     print(f"p99 / aim of {AIM_MS} ms: ratio {last / AIM_MS:.2f}")
-    print(f"reads for an event: {statements / events:.1f}; memory of a subscriber: {each:.0f} KiB")
+    print(f"for an event: {cost.statements / cost.events:.1f} reads, {cost.milliseconds / cost.events:.0f} ms of work")
+    print(f"memory of a subscriber: {each:.0f} KiB")
 
 
 if __name__ == "__main__":
