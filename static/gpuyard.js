@@ -116,18 +116,26 @@
   });
   document.addEventListener("htmx:before:request", () => sayTrouble(""));
 
-  // Focus: an element that is replaced gives it to its successor, a button that is gone to its row's link.
+  // Focus: an element that is replaced gives it to its successor, a button that is gone to its row's link, a row that
+  // is gone to the one that took its place.
 
   let focused = null;
 
   document.addEventListener("focusin", (event) => {
     const row = event.target.closest?.("tr[id]");
-    focused = { id: event.target.id, row: row?.id };
+    focused = { id: event.target.id, row: row?.id, place: row ? [...row.parentElement.rows].indexOf(row) : -1 };
   });
+
+  function placeOfFocus() {
+    if (!focused.row) return null;
+    const rows = document.getElementById("rows")?.rows ?? [];
+    return document.getElementById(focused.row) ?? rows[Math.min(focused.place, rows.length - 1)];
+  }
+
   document.addEventListener("htmx:after:swap", () => {
     if (!focused || (document.activeElement && document.activeElement !== document.body)) return;
     const successor = focused.id && document.getElementById(focused.id);
-    const fallback = focused.row && document.getElementById(focused.row)?.querySelector("a");
+    const fallback = placeOfFocus()?.querySelector("a") ?? document.querySelector("#notice a");
     (successor || fallback)?.focus({ preventScroll: true });
   });
 

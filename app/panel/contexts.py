@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
-from uuid import UUID
 
 from app.domain.people import Project
 from app.panel import urls
 from app.panel.form import FormView, ReferenceView
+from app.panel.list_views import Difference, Heading, ListView, SearchView
 from app.panel.server_views import ServersView
 from app.panel.workload_views import RowView, WorkloadView
 
@@ -102,18 +102,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class WorkloadsPage(Context):
-    """`older_url` and `newest_url` are empty where there is nothing older, and on the first page."""
-
     template: ClassVar[str] = "workloads.html"
     frame: Frame
     now: datetime
     form: FormView
     form_token: str
     choices: tuple[Choice, ...]
-    rows: tuple[RowView, ...]
-    older_url: str
-    newest_url: str
+    search: SearchView
+    headings: tuple[Heading, ...]
+    listed: ListView
     live_url: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What became of something that was asked for; `link` leads to `url`, where there is one."""
+
+    words: str
+    link: str = ""
+    url: str = ""
+    is_problem: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,24 +139,25 @@ class ReferenceFragment(Context):
 
 @dataclass(frozen=True)
 class RowFragment(Context):
-    """The answer to a cancel in the list. `notice` is said beside it."""
+    """The answer to an action in the list. `is_gone`: the row is taken away."""
 
     template: ClassVar[str] = "_row_answer.html"
     now: datetime
     row: RowView
     form_token: str
-    notice: str
+    notice: Notice | None
+    is_gone: bool
 
 
 @dataclass(frozen=True)
 class RowsMessage(Context):
-    """What a live list takes over: `upserted` come in where they belong, `changed` only where they are on the page."""
+    """What a live list takes over: `changes`, or without them the whole of `listed`. `left` are named beside it."""
 
     template: ClassVar[str] = "_rows_message.html"
     now: datetime
-    upserted: tuple[RowView, ...]
-    changed: tuple[RowView, ...]
-    gone: tuple[UUID, ...]
+    listed: ListView
+    changes: Difference | None
+    left: tuple[RowView, ...]
     form_token: str
     spoken: tuple[str, ...]
 
@@ -180,18 +189,18 @@ class WorkloadPage(Context):
     log: LogView
     live_url: str
     list_url: str
-    notice: str
+    notice: Notice | None
 
 
 @dataclass(frozen=True)
 class WorkloadFragment(Context):
-    """The answer to a cancel on the workload's page."""
+    """The answer to an action on the workload's page."""
 
     template: ClassVar[str] = "_workload_answer.html"
     now: datetime
     view: WorkloadView
     form_token: str
-    notice: str
+    notice: Notice | None
 
 
 @dataclass(frozen=True)

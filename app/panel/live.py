@@ -11,9 +11,11 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.auth import TRUSTED_SECONDS, sessions
+from app.auth import sessions
+from app.auth.trust import Trust
 from app.bus import LOOK_AGAIN_SECONDS
-from app.domain.errors import DomainError
+from app.commands.context import Access
+from app.domain.errors import DomainError, UnauthenticatedError
 from app.domain.people import Permission
 from app.panel import guards, streams, wording
 from app.panel.contexts import SignedOutMessage
@@ -22,16 +24,15 @@ from app.panel.guards import Manager, RefusedError
 from app.panel.listing import Listing
 from app.panel.news import RowNews, WorkloadNews
 from app.panel.rendering import render
-from app.store import reads
 
 TICK_SECONDS = 10.0
 _LOOK_PAUSE = 0.1  # many changes at a time are told together
-_LONGEST_CURSOR = 18
+_REST = 9  # times as long as a look took: a search through very many may be slow
 
 
 class News(Protocol):
-    async def look(self) -> tuple[list[str], bool]:
-        """Messages about what changed since the last look, and whether there is more to tell at once."""
+    async def look(self) -> list[str]:
+        """Messages about what changed since the last look."""
         ...
 
 
@@ -41,14 +42,11 @@ class LivePages:
 
     async def workloads(self, request: Request) -> Response:
         manager = await guards.manage(self.desk, request, by_person=False)
-        organization_id = manager.organization.id
-        cursor = _cursor(request)
-        if cursor is None:
-            cursor = await reads.last_event_sequence(organization_id)
         listing = Listing.parse(request.query_params)
+        have = request.headers.get("last-event-id") or request.query_params.get("have", "")
         token = manager.session.form_token
         clock, names_clusters = self.desk.commands.clock, self.desk.board.names_clusters
-        news = RowNews(manager.slug, organization_id, listing, cursor, token, clock, names_clusters)
+        news = RowNews(manager.slug, manager.organization.id, listing, have, token, clock, names_clusters)
         return streams.response(self._tell(manager, news))
 
     async def workload(self, request: Request) -> Response:
@@ -61,41 +59,34 @@ class LivePages:
 
     async def _tell(self, manager: Manager, news: News) -> AsyncGenerator[str, None]:
         bus, clock = self.desk.commands.bus, self.desk.commands.clock
-        checked_at = told_at = clock.monotonic()
+        trust = Trust(clock, lambda: self._open(manager))
+        told_at = clock.monotonic()
         with bus.following(manager.organization.id) as signal, self.desk.streams.open(signal):
             yield self._tick()
             while not self.desk.streams.ending:
-                if clock.monotonic() - checked_at >= TRUSTED_SECONDS:
-                    if not await self._may_still(manager):
-                        yield streams.message(render(SignedOutMessage()), "") + streams.event(streams.BYE)
-                        return
-                    checked_at = clock.monotonic()
-                messages, has_more = await news.look()
+                try:
+                    await trust.renew()
+                except (RefusedError, DomainError):
+                    yield streams.message(render(SignedOutMessage()), "") + streams.event(streams.BYE)
+                    return
+                began = clock.monotonic()
+                messages = await news.look()
+                pause = min(max(_LOOK_PAUSE, _REST * (clock.monotonic() - began)), LOOK_AGAIN_SECONDS)
                 for message in messages:
                     yield message
                 if clock.monotonic() - told_at >= TICK_SECONDS:
                     yield self._tick()
                     told_at = clock.monotonic()
-                if not has_more:
-                    await asyncio.sleep(_LOOK_PAUSE)
-                    await signal.wait(LOOK_AGAIN_SECONDS)
+                await asyncio.sleep(pause)
+                await signal.wait(LOOK_AGAIN_SECONDS)
             yield streams.come_back()
 
     def _tick(self) -> str:
         return streams.event(streams.TICK, wording.iso(self.desk.commands.clock.now()))
 
-    async def _may_still(self, manager: Manager) -> bool:
+    async def _open(self, manager: Manager) -> Access:
+        """Raises once the session or the right to look has ended."""
         session = await sessions.resume(manager.session.secret, self.desk.commands.clock.now(), by_person=False)
         if session is None:
-            return False
-        try:
-            await guards.open_workloads(session, manager.slug, Permission.READ_WORKLOADS)
-        except (RefusedError, DomainError):
-            return False
-        return True
-
-
-def _cursor(request: Request) -> int | None:
-    """Where to go on: after the last message that came through, else after what the page was made from."""
-    text = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_CURSOR else None
+            raise UnauthenticatedError("the session has ended")
+        return await guards.open_workloads(session, manager.slug, Permission.READ_WORKLOADS)

@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
@@ -48,7 +49,7 @@ def environment() -> Environment:
         sentence=wording.sentence,
         gpus=gpus,
     )
-    made.globals.update(urls=urls, static=static_url)
+    made.globals.update(urls=urls, static=static_url, request_key=lambda: uuid4().hex)
     return made
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -45,7 +47,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.WORKLOADS_LIVE, live.workloads),
         Route(urls.REFERENCE, workloads.reference),
         Route(urls.WORKLOAD, workload.show),
-        Route(urls.CANCEL, workload.cancel, methods=["POST"]),
+        *(Route(path, partial(workload.act, action), methods=["POST"]) for action, path in urls.ACTIONS.items()),
         Route(urls.WORKLOAD_LIVE, live.workload),
         Route(urls.LOG, log.show),
         Route(urls.LOG_FILE, log.download),

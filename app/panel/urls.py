@@ -6,6 +6,8 @@ import re
 from urllib.parse import urlencode
 from uuid import UUID
 
+from app.domain.actions import Action
+
 HOME = "/"
 LOGIN = "/login"
 LOGOUT = "/logout"
@@ -21,7 +23,7 @@ WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
 WORKLOAD = WORKLOADS + "/{id:uuid}"
-CANCEL = f"{WORKLOAD}/cancel"
+ACTIONS = {action: f"{WORKLOAD}/{action}" for action in Action}
 WORKLOAD_LIVE = f"{WORKLOAD}/live"
 LOG = f"{WORKLOAD}/log"
 LOG_FILE = f"{WORKLOAD}/log.txt"
@@ -72,8 +74,8 @@ def workload(slug: str, workload_id: UUID) -> str:
     return _at(WORKLOAD, slug, workload_id)
 
 
-def cancel(slug: str, workload_id: UUID) -> str:
-    return _at(CANCEL, slug, workload_id)
+def action(slug: str, workload_id: UUID, asked: Action) -> str:
+    return _at(ACTIONS[asked], slug, workload_id)
 
 
 def workload_live(slug: str, workload_id: UUID) -> str:

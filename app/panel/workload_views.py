@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from app.domain.actions import Action, actions_supported
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.server import ServerId
 from app.domain.states import Phase, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, Workload
-from app.panel import urls, wording
+from app.panel import urls
 
 _PHASE_WORDS = {Phase.TIMED_OUT: "timed out"}
 _PHASE_SAYS_MORE = frozenset(
@@ -34,11 +35,21 @@ class Badge:
 
 
 @dataclass(frozen=True)
+class ActionView:
+    """A button. `has_effects`: what it does can't be undone by another one. `takes_key`: sent twice, it counts once."""
+
+    name: str
+    label: str
+    url: str
+    has_effects: bool
+    takes_key: bool
+
+
+@dataclass(frozen=True)
 class RowView:
-    """A workload in the list. `key` orders rows as the page does: newest first, so larger first."""
+    """A workload in the list."""
 
     id: UUID
-    key: str
     name: str
     image: str
     gpu_count: int
@@ -50,10 +61,11 @@ class RowView:
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
-    may_cancel: bool
+    deleted_at: datetime | None
+    actions: tuple[ActionView, ...]
     is_cancelling: bool
     url: str
-    cancel_url: str
+    retry_of_url: str
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,7 @@ class WorkloadView:
     row: RowView
     job_name: str
     submitted_by: str
+    retry_of: UUID | None
     exit_code: int | None
     is_over: bool
     failed_by_itself: bool
@@ -135,7 +148,6 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project], *,
     is_cancelling = workload.cancel_requested_at is not None and not workload.status.is_terminal
     return RowView(
         id=workload.id,
-        key=str(wording.microseconds(workload.created_at)),
         name=workload.spec.name,
         image=workload.spec.image,
         gpu_count=workload.spec.resources.gpu_count,
@@ -147,10 +159,21 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project], *,
         created_at=workload.created_at,
         started_at=workload.started_at,
         completed_at=workload.completed_at,
-        may_cancel=not workload.status.is_terminal and not is_cancelling,
+        deleted_at=workload.deleted_at,
+        actions=tuple(_action_view(slug, workload, action) for action in actions_supported(workload)),
         is_cancelling=is_cancelling,
         url=urls.workload(slug, workload.id),
-        cancel_url=urls.cancel(slug, workload.id),
+        retry_of_url=urls.workload(slug, workload.retry_of) if workload.retry_of else "",
+    )
+
+
+def _action_view(slug: str, workload: Workload, action: Action) -> ActionView:
+    return ActionView(
+        name=action.value,
+        label=action.value.capitalize(),
+        url=urls.action(slug, workload.id, action),
+        has_effects=action is Action.CANCEL,
+        takes_key=action is Action.RETRY,
     )
 
 
@@ -162,6 +185,7 @@ def workload_view(
         row=row,
         job_name=workload.job_name,
         submitted_by=workload.submitted_by,
+        retry_of=workload.retry_of,
         exit_code=workload.exit_code,
         is_over=is_over,
         failed_by_itself=workload.status is Status.COMPLETED and bool(workload.exit_code),

@@ -29,8 +29,8 @@ from app.panel.form import (
 from app.panel.guards import Manager
 from app.panel.htmx import Htmx
 from app.panel.listing import Listing
+from app.panel.news import load_list
 from app.panel.rendering import html
-from app.panel.workload_views import row_view
 from app.store import people, reads, volumes
 
 
@@ -42,7 +42,9 @@ class WorkloadsPages:
         manager = await guards.manage(self.desk, request)
         accepted = await _accepted_before(manager, request.query_params.get("accepted", ""))
         form = form_view(await self._around(manager), accepted=accepted)
-        return await self._page(manager, Listing.parse(request.query_params), form)
+        listing = Listing.parse(request.query_params)
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if listing.problems else HTTPStatus.OK
+        return await self._page(manager, listing, form, status)
 
     async def reference(self, request: Request) -> Response:
         """What image and tag mean together, while they are typed."""
@@ -88,23 +90,18 @@ class WorkloadsPages:
         return await self._page(manager, Listing(), form, status)
 
     async def _page(self, manager: Manager, listing: Listing, form: FormView, status: int = HTTPStatus.OK) -> Response:
-        """The event number is read before the list: an event in between is told again, never missed."""
-        cursor = await reads.last_event_sequence(manager.organization.id)
-        workloads, older = await listing.page(manager.organization.id)
-        projects = {project.id: project for project in await people.projects_of(manager.organization.id)}
+        slug, names_clusters = manager.slug, self.desk.board.names_clusters
+        listed = await load_list(slug, manager.organization.id, listing, names_clusters=names_clusters)
         context = WorkloadsPage(
-            frame=await frames.frame("GPU workloads", manager.session, manager.slug, "workloads"),
+            frame=await frames.frame("GPU workloads", manager.session, slug, "workloads"),
             now=self.desk.commands.clock.now(),
             form=form,
             form_token=manager.session.form_token,
-            choices=listing.choices(manager.slug),
-            rows=tuple(
-                row_view(manager.slug, workload, projects, names_clusters=self.desk.board.names_clusters)
-                for workload in workloads
-            ),
-            older_url=listing.url(manager.slug, older) if older else "",
-            newest_url=listing.url(manager.slug) if listing.before else "",
-            live_url=listing.live_url(manager.slug, cursor),
+            choices=listing.choices(slug),
+            search=listing.search_view(slug),
+            headings=listing.headings(slug),
+            listed=listed,
+            live_url=listing.live_url(slug, listed.digest),
         )
         return html(context, status)
 

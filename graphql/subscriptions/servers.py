@@ -8,9 +8,10 @@ from typing import Annotated
 
 import strawberry
 
+from app.auth.trust import Trust
 from app.graphql.context import Info
 from app.graphql.nodes.server import Server, servers_of
-from app.graphql.subscriptions.rights import Trust, open_organization
+from app.graphql.subscriptions.rights import open_organization
 
 _PAUSE = 1.0  # seconds between two looks: what is free changes with every pod of the cluster
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import UUID
 
+from app.auth.trust import Trust
 from app.bus import LOOK_AGAIN_SECONDS, Signal
 from app.domain.workload import Event
-from app.graphql.subscriptions.rights import Trust
 from app.store import reads
 
 _BATCH = 200

@@ -10,13 +10,14 @@ from weakref import WeakKeyDictionary
 
 import strawberry
 
+from app.auth.trust import Trust
 from app.domain.errors import ResyncRequiredError
 from app.domain.event_filters import parse_event_conditions, passes
 from app.domain.workload import Event
 from app.graphql.context import Info
 from app.graphql.cursors import parse_event_cursor
 from app.graphql.nodes.workload import WorkloadEvent
-from app.graphql.subscriptions.rights import Trust, open_organization
+from app.graphql.subscriptions.rights import open_organization
 from app.graphql.subscriptions.tail import tail
 from app.store import reads
 

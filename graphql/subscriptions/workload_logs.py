@@ -9,11 +9,12 @@ from uuid import UUID
 
 import strawberry
 
+from app.auth.trust import Trust
 from app.domain.log_walk import Place
 from app.graphql.context import Info
 from app.graphql.cursors import parse_log_cursor
 from app.graphql.nodes.log import WorkloadLogChunk
-from app.graphql.subscriptions.rights import Trust, open_own_workload
+from app.graphql.subscriptions.rights import open_own_workload
 from app.reconcile.log_follower import follow
 
 

@@ -9,10 +9,11 @@ from uuid import UUID
 
 import strawberry
 
+from app.auth.trust import Trust
 from app.domain.workload import Event
 from app.graphql.context import Info
 from app.graphql.nodes.workload import Workload
-from app.graphql.subscriptions.rights import Trust, open_own_workload
+from app.graphql.subscriptions.rights import open_own_workload
 from app.graphql.subscriptions.tail import tail
 from app.store import reads
 

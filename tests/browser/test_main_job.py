@@ -96,7 +96,7 @@ async def test_a_workload_is_cancelled_live(meet: Meet):
     await row.says("cancelled")
     said = await badges_of(person.page, workload_id)
     assert said.index("running") < said.index("cancelled") == len(said) - 1
-    await expect(person.page.locator(row.selector).get_by_role("button")).to_have_count(0)
+    await expect(person.page.locator(row.selector).get_by_role("button", name="Cancel")).to_have_count(0)
 
 
 async def test_without_scripts_all_of_it_works_too(meet: Meet):

@@ -20,12 +20,22 @@ from tests.panel.world import GPU, LIST, Page, Panel, row_ids
 LIVE = f"{LIST}/live"
 
 
-def upserted(html: str) -> list[str]:
-    return row_ids("".join(re.findall(r"<hx-upsert.*?</hx-upsert>", html, re.DOTALL)))
+def partials(html: str, *swaps: str) -> str:
+    found = re.findall(r'<hx-partial hx-target="[^"]+" hx-swap="([^"]+)">(.*?)</hx-partial>', html, re.DOTALL)
+    return "".join(inner for swap, inner in found if swap in swaps)
+
+
+def added(html: str) -> list[str]:
+    return row_ids(partials(html, "afterbegin", "afterend"))
+
+
+def whole(html: str) -> list[str]:
+    """The rows of a message that tells all of them anew."""
+    return row_ids(partials(html, "innerMorph"))
 
 
 def changed(html: str) -> list[str]:
-    return re.findall(r'<hx-partial hx-target="#w-([0-9a-f-]+)" hx-swap="outerMorph">\s*<tr', html)
+    return row_ids(partials(html, "outerMorph"))
 
 
 def gone(html: str) -> list[str]:
@@ -43,11 +53,11 @@ async def test_a_new_row_comes_then_changes_and_is_spoken_of(panel: Panel, serve
     async with reading(panel, served, await live_url(panel)) as stream:
         assert (await stream.next()).event == "tick"
         workload = await panel.workload()
-        assert upserted((await stream.swapped()).data) == [str(workload.id)]
+        assert added((await stream.swapped()).data) == [str(workload.id)]
         workload = await panel.running(workload)
         panel.bus.wake_events(workload.organization_id)
         message = await stream.swapped()
-        assert (changed(message.data), upserted(message.data)) == ([str(workload.id)], [])
+        assert (changed(message.data), added(message.data)) == ([str(workload.id)], [])
         assert "train: running" in Page.of(message.data).text
         assert GPU in message.data
 
@@ -61,10 +71,20 @@ async def test_the_head_of_a_stream(panel: Panel, served: str):
 
 
 async def test_what_happened_between_page_and_stream_is_told(panel: Panel, served: str):
+    seen = await panel.workload()
     url = await live_url(panel)
+    panel.clock.advance(1)
     workload = await panel.workload()
     async with reading(panel, served, url) as stream:
-        assert upserted((await stream.swapped()).data) == [str(workload.id)]
+        assert whole((await stream.swapped()).data) == [str(workload.id), str(seen.id)]
+
+
+async def test_a_page_that_shows_what_is_true_is_told_nothing(panel: Panel, served: str):
+    await panel.workload()
+    async with reading(panel, served, await live_url(panel)) as stream:
+        assert (await stream.next()).event == "tick"
+        workload = await panel.workload()
+        assert added((await stream.swapped()).data) == [str(workload.id)]
 
 
 async def test_a_dropped_stream_goes_on_where_it_was(panel: Panel, served: str):
@@ -72,62 +92,97 @@ async def test_a_dropped_stream_goes_on_where_it_was(panel: Panel, served: str):
     async with reading(panel, served, url) as stream:
         seen = await panel.workload()
         message = await stream.swapped()
-    assert upserted(message.data) == [str(seen.id)]
+    assert added(message.data) == [str(seen.id)]
     missed = [await panel.workload() for _ in range(3)]
     async with reading(panel, served, url, **{"last-event-id": message.id}) as stream:
-        assert set(upserted((await stream.swapped()).data)) == {str(w.id) for w in missed}
+        assert set(whole((await stream.swapped()).data)) == {str(w.id) for w in (seen, *missed)}
 
 
-async def test_more_than_a_batch_is_told_whole(panel: Panel, served: str):
+async def test_a_dropped_stream_that_missed_nothing_is_told_nothing(panel: Panel, served: str):
     url = await live_url(panel)
-    made = {str((await panel.workload()).id) for _ in range(230)}
-    found: set[str] = set()
     async with reading(panel, served, url) as stream:
-        while found != made:
-            found |= set(upserted((await stream.swapped()).data))
+        await panel.workload()
+        message = await stream.swapped()
+    async with reading(panel, served, url, **{"last-event-id": message.id}) as stream:
+        workload = await panel.workload()
+        assert added((await stream.swapped()).data) == [str(workload.id)]
 
 
 async def test_a_detail_without_an_event_is_told(panel: Panel, served: str):
     workload = await panel.running(await panel.workload())
     async with reading(panel, served, await live_url(panel)) as stream:
-        await stream.swapped()
+        await stream.next()
         await panel.change(workload, gpus=(GPU, "GPU-99999999-0000"))
         message = await stream.swapped()
     assert changed(message.data) == [str(workload.id)]
     assert "GPU-99999999-0000" in message.data
 
 
-async def test_with_a_filter_rows_come_and_go(panel: Panel, served: str):
+async def test_with_a_filter_rows_come_and_go_and_what_became_of_them_is_said(panel: Panel, served: str):
     workload = await panel.running(await panel.workload())
-    running, ended = await live_url(panel, f"{LIST}?show=running"), await live_url(panel, f"{LIST}?show=ended")
+    running, ended = await live_url(panel, f"{LIST}?show=running"), await live_url(panel, f"{LIST}?q=exitCode==0")
     async with reading(panel, served, running) as one, reading(panel, served, ended) as other:
+        assert [(await stream.next()).event for stream in (one, other)] == ["tick", "tick"]
         await panel.ended(workload)
-        while str(workload.id) not in gone((await one.swapped()).data):
-            pass
-        assert upserted((await other.swapped()).data) == [str(workload.id)]
+        message = await one.swapped()
+        assert gone(message.data) == [str(workload.id)]
+        assert "No longer on this page: train completed" in Page.of(message.data).text
+        assert Page.of(message.data).all("a", href=f"{LIST}/{workload.id}")
+        assert added((await other.swapped()).data) == [str(workload.id)]
+
+
+async def test_what_newer_ones_push_out_goes_without_a_word_and_the_next_page_begins_with_it(panel: Panel, served: str):
+    made = await several(panel, 50)
+    async with reading(panel, served, await live_url(panel)) as stream:
+        await stream.next()
+        [new] = await several(panel, 1)
+        message = await stream.swapped()
+        assert (added(message.data), gone(message.data)) == ([str(new.id)], [str(made[0].id)])
+        page = Page.of(message.data)
+    assert "No longer" not in page.text
+    [following] = page.all("a", rel="next")
+    async with panel.browser() as browser:
+        assert row_ids((await browser.get(following["href"])).text) == [str(made[0].id)]
+
+
+async def test_a_row_that_moves_in_the_order_is_told_with_all_of_them(panel: Panel, served: str):
+    first, second = await several(panel, 2)
+    await panel.running(first)
+    url = await live_url(panel, f"{LIST}?sort=-startedAt")
+    async with reading(panel, served, url) as stream:
+        await stream.next()
+        panel.clock.advance(1)
+        await panel.running(second)
+        panel.bus.wake_events(first.organization_id)
+        assert whole((await stream.swapped()).data) == [str(second.id), str(first.id)]
 
 
 async def test_an_older_page_takes_no_new_rows(panel: Panel, served: str):
-    made: list[Workload] = []
-    for _ in range(51):
-        panel.clock.advance(1)
-        made.append(await panel.workload())
+    made = await several(panel, 51)
     async with panel.browser() as browser:
         [older] = Page.of((await browser.get(LIST)).text).all("a", rel="next")
     async with reading(panel, served, await live_url(panel, older["href"])) as stream:
+        await stream.next()
         await panel.workload()
         await panel.change(made[0], message="needs more")
         message = await stream.swapped()
-    assert upserted(message.data) == []
-    assert str(made[0].id) in changed(message.data)
+    assert (added(message.data), changed(message.data)) == ([], [str(made[0].id)])
 
 
-@pytest.mark.parametrize("cursor", ["x", "-1", "9" * 40, "²"])
-async def test_a_cursor_that_is_none_means_from_now_on(panel: Panel, served: str, cursor: str):
-    await panel.ended(await panel.running(await panel.workload()))
-    async with reading(panel, served, f"{LIVE}?after={cursor}") as stream:
-        workload = await panel.workload()
-        assert upserted((await stream.swapped()).data) == [str(workload.id)]
+@pytest.mark.parametrize("have", ["x", "9" * 40, "²"])
+async def test_whoever_shows_something_else_is_told_all(panel: Panel, served: str, have: str):
+    workload = await panel.ended(await panel.running(await panel.workload()))
+    async with reading(panel, served, f"{LIVE}?have={have}") as stream:
+        assert whole((await stream.swapped()).data) == [str(workload.id)]
+
+
+async def several(panel: Panel, count: int) -> list[Workload]:
+    """The oldest first."""
+    made: list[Workload] = []
+    for _ in range(count):
+        panel.clock.advance(1)
+        made.append(await panel.workload())
+    return made
 
 
 async def test_the_page_of_one_workload(panel: Panel, served: str):
@@ -143,7 +198,7 @@ async def test_the_page_of_one_workload(panel: Panel, served: str):
 
 
 async def test_it_gives_signs_of_life(panel: Panel, served: str):
-    async with reading(panel, served, LIVE) as stream:
+    async with reading(panel, served, await live_url(panel)) as stream:
         first = await stream.next()
         panel.clock.advance(TICK_SECONDS)
         second = await stream.next()

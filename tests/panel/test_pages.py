@@ -195,12 +195,6 @@ async def test_the_list_is_newest_first_and_goes_on(panel: Panel):
     assert Page.of(second).all("a", href=LIST)
 
 
-@pytest.mark.parametrize("query", ["show=nonsense", "before=x", "before=1-2", f"before={'9' * 30}-{ABSENT.hex}"])
-async def test_a_place_that_there_is_not_is_not_found(panel: Panel, query: str):
-    async with panel.browser() as browser:
-        assert (await browser.get(f"{LIST}?{query}")).status_code == 404
-
-
 async def test_filters(panel: Panel):
     waiting, running = await panel.workload(), await panel.running(await panel.workload())
     ended = await panel.ended(await panel.running(await panel.workload()))

@@ -18,8 +18,9 @@ from app.domain.submission import Defaults
 from app.domain.volumes import Volume, VolumeKind
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.panel import contexts
-from app.panel.contexts import Choice, Context, ErrorPage, Frame, LogView, Place
+from app.panel.contexts import Choice, Context, ErrorPage, Frame, LogView, Notice, Place
 from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
+from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
 from app.panel.rendering import environment, render
 from app.panel.server_views import ServersView, ServerView
 from app.panel.workload_views import WorkloadView, row_view, workload_view
@@ -49,7 +50,10 @@ def workloads() -> Iterator[Workload]:
         yield replace(
             running, status=status, phase=Phase(status.value.replace("timeout", "timed_out")), completed_at=NOW
         )
-    yield replace(running, status=Status.COMPLETED, phase=Phase.COMPLETED, exit_code=137, completed_at=NOW)
+    over = replace(running, status=Status.COMPLETED, phase=Phase.COMPLETED, exit_code=137, completed_at=NOW)
+    yield over
+    yield replace(over, deleted_at=NOW, retry_of=ORGANIZATION_ID)
+    yield a_workload(phase=Phase.SUSPENDED, reason=Reason.HELD, held_at=NOW)
 
 
 def view(workload: Workload) -> WorkloadView:
@@ -65,6 +69,15 @@ def view(workload: Workload) -> WorkloadView:
 
 VIEWS = [view(workload) for workload in workloads()]
 ROWS = tuple(it.row for it in VIEWS)
+LISTED = ListView(ROWS, PageLinks("/first", "/previous", "/next"), "nothing")
+EMPTY = ListView((), PageLinks(), "nothing")
+HEADINGS = (Heading("State"), Heading("Status", "/?sort=-status", "ascending"))
+SEARCHES = (
+    SearchView("/", "", (), {}, ""),
+    SearchView("/", "a=b", ("at character 2: expected",), {"show": "live"}, "/?show=live"),
+)
+CHANGES = Difference((WORKLOAD_ID,), (Added(None, ROWS[:2]), Added(WORKLOAD_ID, ROWS[2:4])), ROWS[4:])
+NOTICES = (None, Notice("Submitted again as", "train", "/x"), Notice("It has ended.", is_problem=True))
 ACCEPTED = AcceptedView(WORKLOAD_ID, "gw-1", "train", "/x", is_new=True)
 PROBLEMS = [Problem(name, "is wrong") for name in (*FIELDS, "envVars[2].name", "somewhere else")]
 FORMS = [
@@ -102,11 +115,13 @@ def pages() -> Iterator[Context]:
     yield contexts.ProjectsPage(INSIDE, "because", (PROJECT,))
     for form in FORMS:
         choices = (Choice("all", "/", is_chosen=True), Choice("live", "/?show=live", is_chosen=False))
-        yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", choices, ROWS, "/older", "/newest", "/live")
-        yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", (), (), "", "", "/live")
+        for search in SEARCHES:
+            yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", choices, search, HEADINGS, LISTED, "/live")
+            yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", (), search, (), EMPTY, "/live")
     for it in VIEWS:
         for log in LOGS:
-            yield contexts.WorkloadPage(INSIDE, NOW, it, "token", log, "/live", "/list", "notice")
+            for notice in NOTICES:
+                yield contexts.WorkloadPage(INSIDE, NOW, it, "token", log, "/live", "/list", notice)
     for servers in SERVERS:
         yield contexts.ServersPage(INSIDE, NOW, servers, "token", "notice")
 
@@ -116,11 +131,12 @@ def fragments() -> Iterator[Context]:
         yield contexts.FormFragment(form, "token")
         yield contexts.ReferenceFragment(form.reference)
     for it in VIEWS:
-        yield contexts.RowFragment(NOW, it.row, "token", "notice")
-        yield contexts.WorkloadFragment(NOW, it, "token", "notice")
+        for notice in NOTICES:
+            yield contexts.RowFragment(NOW, it.row, "token", notice, is_gone=notice is None)
+            yield contexts.WorkloadFragment(NOW, it, "token", notice)
         yield contexts.WorkloadMessage(NOW, it, "token", ("said",))
-    yield contexts.RowsMessage(NOW, ROWS, ROWS, (WORKLOAD_ID,), "token", ("a", "b"))
-    yield contexts.RowsMessage(NOW, (), (), (WORKLOAD_ID,), "token", ())
+    yield contexts.RowsMessage(NOW, LISTED, CHANGES, ROWS, "token", ("a", "b"))
+    yield contexts.RowsMessage(NOW, EMPTY, None, (), "token", ())
     for log in LOGS:
         yield contexts.LogFragment(log)
     yield contexts.SignedOutMessage()
@@ -177,5 +193,5 @@ def test_views_do_not_depend_on_the_moment():
     """Live streams find changes by comparing them."""
     later = NOW + timedelta(hours=1)
     assert [view(workload) for workload in workloads()] == VIEWS
-    row = contexts.RowFragment(NOW, ROWS[0], "t", "")
+    row = contexts.RowFragment(NOW, ROWS[0], "t", None, is_gone=False)
     assert render(row) != render(replace(row, now=later))

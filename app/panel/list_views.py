@@ -1,0 +1,103 @@
+"""The list of workloads as its page shows it, and how what a page shows differs from what is true."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.domain.filters import FIELDS, Kind
+from app.panel.workload_views import RowView
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Of a column. Without `url` the list can't be sorted by it; `direction` is that of the present order."""
+
+    label: str
+    url: str = ""
+    direction: str = ""
+
+
+@dataclass(frozen=True)
+class FieldsHelp:
+    """Fields of one kind, and the operators that it takes."""
+
+    kind: str
+    operators: str
+    names: tuple[str, ...]
+
+
+FIELDS_HELP = tuple(
+    FieldsHelp(kind.value, " ".join(kind.operators), tuple(name for name, it in FIELDS.items() if it.kind is kind))
+    for kind in Kind
+)
+
+
+@dataclass(frozen=True)
+class SearchView:
+    """The search box. `kept` are the address's other parameters; `clear_url` is empty where nothing was typed."""
+
+    action: str
+    typed: str
+    problems: tuple[str, ...]
+    kept: Mapping[str, str]
+    clear_url: str
+    help: tuple[FieldsHelp, ...] = FIELDS_HELP
+
+
+@dataclass(frozen=True)
+class PageLinks:
+    """Empty where there is no such page."""
+
+    first: str = ""
+    previous: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class ListView:
+    """`nothing` is said where there are no rows. `digest` names all that is shown."""
+
+    rows: tuple[RowView, ...]
+    links: PageLinks
+    nothing: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Added:
+    """New rows, right behind another one; at the top without."""
+
+    after: UUID | None
+    rows: tuple[RowView, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    gone: tuple[UUID, ...]
+    added: tuple[Added, ...]
+    changed: tuple[RowView, ...]
+
+
+def difference(shown: Sequence[RowView], true: Sequence[RowView]) -> Difference | None:
+    """What to do to the shown rows; None where rows changed places, so that all are told anew."""
+    before, now = {row.id: row for row in shown}, {row.id for row in true}
+    if [row.id for row in shown if row.id in now] != [row.id for row in true if row.id in before]:
+        return None
+    added: dict[UUID | None, list[RowView]] = {}
+    last: UUID | None = None
+    for row in true:
+        if row.id in before:
+            last = row.id
+        else:
+            added.setdefault(last, []).append(row)
+    return Difference(
+        gone=tuple(row.id for row in shown if row.id not in now),
+        added=tuple(Added(after, tuple(rows)) for after, rows in added.items()),
+        changed=tuple(row for row in true if row.id in before and before[row.id] != row),
+    )
