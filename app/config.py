@@ -19,7 +19,7 @@ from app.cluster_settings import DEFAULT_CLUSTER, ClusterSetting, parse_clusters
 from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
-from app.domain.quantity import parse_cpu, parse_memory
+from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
 from app.domain.submission import Defaults
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
@@ -82,10 +82,15 @@ class Settings(BaseSettings):
         "127.0.0.1,::1",
         description="addresses and networks of proxies whose X-Forwarded headers are believed, separated by commas",
     )
-    cpu_per_gpu: str = Field("4", description="CPU of a workload that names none, per GPU")
-    memory_per_gpu: str = Field("16Gi", description="memory of a workload that names none, per GPU")
+    cpu_per_gpu: str = Field(
+        format_cpu(Defaults.cpu_millis_per_gpu), description="CPU of a workload that names none, per GPU"
+    )
+    memory_per_gpu: str = Field(
+        format_memory(Defaults.memory_bytes_per_gpu), description="memory of a workload that names none, per GPU"
+    )
     shared_memory_per_gpu: str = Field(
-        "8Gi", description="size of /dev/shm of a workload that names none, per GPU, cut to its memory; 0: 64Mi for all"
+        format_memory(Defaults.shared_memory_bytes_per_gpu),
+        description="size of /dev/shm of a workload that names none, per GPU, cut to its memory; 0: 64Mi for all",
     )
     tolerations: Annotated[tuple[Toleration, ...], NoDecode] = Field(
         DEFAULT_TOLERATIONS, description="taints that Jobs tolerate, as key[=value][:effect], separated by commas"
@@ -103,13 +108,23 @@ class Settings(BaseSettings):
         "baseline", description="restricted: containers may not be root and keep no capability"
     )
     orphan_grace: int = Field(
-        3600, ge=0, description="how long a Job of ours that the database doesn't know stays; 0: for ever"
+        Policy.orphan_grace_seconds,
+        ge=0,
+        description="how long a Job of ours that the database doesn't know stays; 0: for ever",
     )
-    job_retention: int = Field(24 * 3600, ge=0, description="how long a Job that ended by itself stays in the cluster")
-    log_retention: int = Field(30 * 24 * 3600, ge=0, description="how long the log of an ended attempt is kept")
-    retry_base: int = Field(10, ge=0, description="pause before another server is tried; doubled at each try")
+    job_retention: int = Field(
+        Policy.job_retention_seconds, ge=0, description="how long a Job that ended by itself stays in the cluster"
+    )
+    log_retention: int = Field(
+        Policy.log_retention_seconds, ge=0, description="how long the log of an ended attempt is kept"
+    )
+    retry_base: int = Field(
+        Policy.retry_base_seconds, ge=0, description="pause before another server is tried; doubled at each try"
+    )
     kubelet_slack: int = Field(
-        45, ge=0, description="past the run limit given to the kubelet, before GPUYard stops it itself"
+        Policy.kubelet_slack_seconds,
+        ge=0,
+        description="past the run limit given to the kubelet, before GPUYard stops it itself",
     )
     resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")

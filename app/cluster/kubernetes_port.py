@@ -23,7 +23,7 @@ from app.cluster.connection import Connection, ConnectionSettings
 from app.cluster.lines import split_lines
 from app.cluster.log_answer import only_a_log
 from app.cluster.manifest import ManifestSettings, build_job
-from app.cluster.namespaces import OwnNamespaces
+from app.cluster.namespaces import OwnNamespaces, create_namespace
 from app.cluster.observer import Observer, last_words
 from app.cluster.permissions import missing_everywhere, missing_permissions
 from app.cluster.port import (
@@ -231,9 +231,8 @@ class KubernetesPort(ClusterPort):
 
     async def create_namespace(self) -> None:
         """Make the namespace of our Jobs unless it is there: a set-up step, beyond what the service itself needs."""
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._settings.namespace}}
         with suppress(ConflictError):
-            await _repeat(self._transport.call, Request("POST", "/api/v1/namespaces", body=body))
+            await _repeat(create_namespace, self._transport, self._settings.namespace, {})
 
     async def ping(self) -> None:
         await self._transport.call(Request("GET", "/version", limits=limits(PING_SECONDS), is_braked=False))

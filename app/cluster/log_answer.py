@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from app.cluster.port import RefusedError
+from app.cluster.port import LogGoneError
 from app.domain.log_lines import LONGEST_STAMP, stamp_length
 from app.domain.wording import clip
 
-GONE = 410
-
 
 async def only_a_log(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The same bytes, none of them empty. RefusedError where they don't begin with a stamp."""
+    """The same bytes, none of them empty. LogGoneError where they don't begin with a stamp."""
     head, is_log = b"", False
     async for chunk in chunks:
         if is_log:
@@ -32,5 +30,5 @@ async def only_a_log(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None
 
 def _checked(head: bytes) -> bytes:
     if not stamp_length(head):
-        raise RefusedError(GONE, "LogGone", clip(head.decode("utf-8", "replace")))
+        raise LogGoneError(clip(head.decode("utf-8", "replace")))
     return head

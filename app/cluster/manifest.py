@@ -15,6 +15,7 @@ from app.cluster import labels
 from app.cluster.mounts import volumes_and_mounts
 from app.cluster.port import JobSpec
 from app.domain.quantity import format_cpu, format_memory
+from app.domain.submission import Defaults
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
 
 Manifest = dict[str, Any]
@@ -52,7 +53,7 @@ class ManifestSettings:
     runtime_class: str = ""
     image_pull_secrets: tuple[str, ...] = ()
     pod_security: PodSecurity = PodSecurity.BASELINE
-    shared_memory_bytes_per_gpu: int = 8 * 2**30
+    shared_memory_bytes_per_gpu: int = Defaults.shared_memory_bytes_per_gpu
 
 
 def build_job(spec: JobSpec, settings: ManifestSettings) -> Manifest:

@@ -68,13 +68,11 @@ class OwnNamespaces:
 
     async def _create(self, name: str, slug: str) -> None:
         marks = {
-            labels.MANAGED_BY: labels.MANAGER,
             labels.ORGANIZATION: slug,
             **{f"{_POD_SECURITY}/{mode}": self.pod_security for mode in ("enforce", "warn")},
         }
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
         try:
-            await self.transport.call(Request("POST", _NAMESPACES, body=body))
+            await create_namespace(self.transport, name, marks)
         except ConflictError:  # somebody was faster: whose it is by now, the next look says
             if not await self._is_there(name, slug):
                 raise NotSetUpError(f"the namespace {name} of {slug} is there and is not") from None
@@ -82,6 +80,13 @@ class OwnNamespaces:
             if error.status == _FORBIDDEN:
                 raise NotSetUpError(_to_be_created(name, slug)) from error
             raise NotSetUpError(f"the namespace {name} of {slug} could not be made: {error.message}") from error
+
+
+async def create_namespace(transport: Transport, name: str, marks: Mapping[str, str]) -> None:
+    """With these labels, and that it is ours. Raises ConflictError where it is there already."""
+    metadata = {"name": name, "labels": {labels.MANAGED_BY: labels.MANAGER, **marks}}
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    await transport.call(Request("POST", _NAMESPACES, body=body))
 
 
 def _to_be_created(name: str, slug: str) -> str:

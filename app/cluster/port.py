@@ -10,6 +10,7 @@ ClusterError
 │   │                 installation is not in order (no namespace, a full quota, no permission); try again later
 │   └── NotSetUpError  an operator has to do something first, which the message names
 ├── RefusedError      a verdict on this very request; the same request will be refused again
+│   └── LogGoneError   the server has no log of that container any more
 ├── ConflictError     the name belongs to something that isn't ours, or the uid is another's
 └── GoneError         the position to continue from is no longer held; list again
 
@@ -22,6 +23,7 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Protocol
 from uuid import UUID
 
@@ -59,6 +61,13 @@ class RefusedError(ClusterError):
         super().__init__(message)
         self.status = status
         self.reason = reason
+
+
+class LogGoneError(RefusedError):
+    """The message is what the kubelet says in the log's place, as if it were one: with the status of a success."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(HTTPStatus.OK, "LogGone", message)
 
 
 class ConflictError(ClusterError):

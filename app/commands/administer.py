@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from app.commands.context import check_slug
+from app.commands.context import check_name, check_slug
 from app.domain.errors import ConflictError, InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.volumes import Volume, VolumeKind, check_source
@@ -27,7 +27,8 @@ async def create_organization(slug: str, name: str, at: datetime, *, enabled: bo
     """The first organization of an installation owns the servers that carry no pool label."""
     check_slug("slug", slug)
     is_first = not await people.has_default_organization()
-    organization = await people.add_organization(slug, name or slug, enabled=enabled, is_default=is_first, at=at)
+    shown = check_name("name", name or slug)
+    organization = await people.add_organization(slug, shown, enabled=enabled, is_default=is_first, at=at)
     await _note(at, "create_organization", slug)
     return organization
 
@@ -53,7 +54,7 @@ async def create_user(email: str, password_hash: str, slug: str, role: Role, at:
 async def create_project(slug: str, project: str, name: str, at: datetime) -> Project:
     check_slug("project", project)
     organization = await _organization(slug)
-    made = await people.add_project(organization.id, project, name or project, at)
+    made = await people.add_project(organization.id, project, check_name("name", name or project), at)
     await _note(at, "create_project", slug, project)
     return made
 
@@ -89,7 +90,12 @@ async def create_person_token(
     if user is None:
         raise NotFoundError(f"there is no user {email!r}")
     token = await people.add_token(
-        secret_hash, name, frozenset(scopes) or ALL_SCOPES, at, user_id=user.id, expires_at=expires_at
+        secret_hash,
+        check_name("name", name),
+        frozenset(scopes) or ALL_SCOPES,
+        at,
+        user_id=user.id,
+        expires_at=expires_at,
     )
     await _note(at, "create_token", "", f"{name} of {user.email}")
     return token
@@ -108,7 +114,7 @@ async def create_service_token(
     organization = await _organization(slug)
     token = await people.add_token(
         secret_hash,
-        name,
+        check_name("name", name),
         frozenset(scopes) or ALL_SCOPES,
         at,
         organization_id=organization.id,

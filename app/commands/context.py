@@ -23,6 +23,7 @@ from app.domain.submission import Defaults
 from app.store import audit, people, servers
 
 SLUG = re.compile(DNS_LABEL)
+MAX_NAME = 200
 
 
 def check_slug(field: str, slug: str) -> None:
@@ -30,6 +31,14 @@ def check_slug(field: str, slug: str) -> None:
     if not SLUG.fullmatch(slug):
         words = "1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
         raise InvalidInputError.of(field, f"{slug[:80]!r} is not a slug: {words}")
+
+
+def check_name(field: str, name: str) -> str:
+    """The name that people read, without white space around it. Raises InvalidInputError, about `field`."""
+    text = name.strip()
+    if not 1 <= len(text) <= MAX_NAME or not text.isprintable():
+        raise InvalidInputError.of(field, f"must have 1 to {MAX_NAME} printable characters; it has {len(text)}")
+    return text
 
 
 @dataclass(frozen=True)

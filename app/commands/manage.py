@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from app.commands.context import CommandContext, check_slug, note_done, noting_refusals, open_organization
+from app.commands.context import (
+    CommandContext,
+    check_name,
+    check_slug,
+    note_done,
+    noting_refusals,
+    open_organization,
+)
 from app.domain.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from app.domain.people import (
     Organization,
@@ -26,7 +33,6 @@ from app.domain.people import (
 )
 from app.store import managing, people
 
-MAX_NAME = 200
 MAX_DAYS = 3650
 
 
@@ -46,7 +52,7 @@ async def create_project(
     """Raises ConflictError where there is one of that slug."""
     async with _managing(context, principal, "create_project", slug, Permission.MANAGE_PROJECTS, project) as found:
         check_slug("slug", project)
-        return await people.add_project(found.id, project, _name(name or project), context.clock.now())
+        return await people.add_project(found.id, project, check_name("name", name or project), context.clock.now())
 
 
 async def rename_project(
@@ -60,7 +66,7 @@ async def rename_project(
         if project is None or organization is None or organization.id not in principal.roles:
             raise NotFoundError(f"there is no project {project_id} that you may see")
         require(principal, organization, Permission.MANAGE_PROJECTS)
-        renamed = await managing.rename_project(project_id, _name(name), version)
+        renamed = await managing.rename_project(project_id, check_name("name", name), version)
         if renamed is None:
             now = f"it is at version {project.version}, named {project.name!r}"
             raise ConflictError(f"somebody changed the project since version {version}; {now}. Read it and try again")
@@ -69,10 +75,18 @@ async def rename_project(
 
 
 async def set_member(context: CommandContext, principal: Principal, slug: str, email: str, role: Role) -> None:
-    """Give a person of the installation a role. Raises NotFoundError, or ConflictError for the last owner."""
+    """Give a person a role. Raises NotFoundError, or ConflictError for the last owner.
+
+    A person who is in none of the caller's own organizations is as good as unknown: nobody is taken into an
+    organization of strangers, and no owner finds out who else is on record. An operator can add anybody.
+    """
     address = email.strip().lower()
     async with _managing(context, principal, "set_member", slug, Permission.MANAGE_ORGANIZATION, address) as found:
-        user_id = await _user(address)
+        owned = [organization_id for organization_id, held in principal.roles.items() if held is Role.OWNER]
+        user_id = await managing.find_member(owned, address)
+        if user_id is None:
+            words = f"{address[:254]!r} is in no organization of yours"
+            raise NotFoundError(f"{words}; an operator creates people and adds them, with 'gpuyard admin create-user'")
         await managing.change_member(found.id, user_id, role, context.clock.now())
 
 
@@ -80,16 +94,9 @@ async def remove_member(context: CommandContext, principal: Principal, slug: str
     """Take a person's role away. Raises NotFoundError, or ConflictError for the last owner."""
     address = email.strip().lower()
     async with _managing(context, principal, "remove_member", slug, Permission.MANAGE_ORGANIZATION, address) as found:
-        user_id = await _user(address)
-        if not await managing.change_member(found.id, user_id, None, context.clock.now()):
-            raise NotFoundError(f"{address} is no member of {slug}")
-
-
-async def _user(address: str) -> UUID:
-    user = await people.find_user(address)
-    if user is None:
-        raise NotFoundError(f"there is no user {address[:254]!r}; an operator creates people, with 'gpuyard admin'")
-    return user.id
+        user_id = await managing.find_member([found.id], address)
+        if user_id is None or not await managing.change_member(found.id, user_id, None, context.clock.now()):
+            raise NotFoundError(f"{address[:254]!r} is no member of {slug}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ async def _add_token(
     scopes = grantable(principal, wanted.scopes)
     whose = {"user_id": user_id, "organization_id": organization_id}
     return await people.add_token(
-        wanted.secret_hash, _name(wanted.name), scopes, now, **whose, role=role, expires_at=expires
+        wanted.secret_hash, check_name("name", wanted.name), scopes, now, **whose, role=role, expires_at=expires
     )
 
 
@@ -158,10 +165,3 @@ async def revoke_token(context: CommandContext, principal: Principal, token_id: 
             raise ForbiddenError(f"this token lacks the scope {Scope.ORGANIZATION_ADMIN}; it can revoke only itself")
         await people.revoke_token(token_id, context.clock.now())
     await note_done(context, principal, "revoke_token", slug, str(token_id))
-
-
-def _name(name: str) -> str:
-    text = name.strip()
-    if not 1 <= len(text) <= MAX_NAME or not text.isprintable():
-        raise InvalidInputError.of("name", f"must have 1 to {MAX_NAME} printable characters; it has {len(text)}")
-    return text

@@ -27,7 +27,7 @@ POD_RECHECK_SECONDS = 10
 
 @dataclass(frozen=True)
 class Policy:
-    """Times that are the installation's, not the submitter's. Seconds."""
+    """Times that are the installation's, not the submitter's. Seconds; what settings are unless they are set."""
 
     kubelet_slack_seconds: int = 45  # past the run limit that was handed to the kubelet, before we stop it ourselves
     retry_base_seconds: int = 10

@@ -38,7 +38,7 @@ _LATER_FIELDS = {"labels": (), "mounts": (), "shared_memory_bytes": None}
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a pod gets per GPU when nobody says: settings of the installation."""
+    """What a pod gets per GPU when nobody says: settings of the installation, here as they are unless set."""
 
     cpu_millis_per_gpu: int = 4000
     memory_bytes_per_gpu: int = 16 * 2**30

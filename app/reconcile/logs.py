@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from app.cluster.log_tail import log_tail
-from app.cluster.port import ClusterError, ClusterPort, LogRange, RefusedError, UnavailableError
+from app.cluster.port import ClusterError, ClusterPort, LogGoneError, LogRange, RefusedError, UnavailableError
 from app.domain import log_words as words
 from app.domain.errors import InvalidInputError
 from app.domain.log_lines import last_lines, without_stamps
@@ -28,7 +28,7 @@ MOST_BYTES = 2**20  # of text, stamps not counted: what is kept of a log, and wh
 MOST_LINES = 50_000
 MOST_STREAMS = 64  # connections that stay open; who follows when there are so many asks again and again instead
 _LONGEST_WAIT = 4.0  # seconds that a reader waits for the cluster
-_NOT_FOUND, _GONE = 404, 410
+_NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def why_gone(attempt: Attempt, error: ClusterError) -> str:
     """The cluster's verdict on the log of an ended container."""
     if attempt.started_at is None:
         return words.NEVER_STARTED
-    status = error.status if isinstance(error, RefusedError) else None
-    if status == _NOT_FOUND:
-        return words.POD_GONE
-    return words.log_gone(attempt.server, error.message) if status == _GONE else words.refused(error.message)
+    if isinstance(error, LogGoneError):
+        return words.log_gone(attempt.server, error.message)
+    is_unknown = isinstance(error, RefusedError) and error.status == _NOT_FOUND
+    return words.POD_GONE if is_unknown else words.refused(error.message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from app.domain.people import Member, Project, Role, Scope, Token
 from app.store import mapping
 from app.store.connection import transaction
 from app.store.models import MembershipRow, OrganizationRow, ProjectRow, TokenRow
+from app.store.people import is_storable_email
 from app.store.unfinished import to_its_end
 
 
@@ -19,6 +21,14 @@ async def members_of(organization_id: UUID) -> list[Member]:
     """By address."""
     rows = await MembershipRow.filter(organization_id=organization_id).select_related("user").order_by("user__email")
     return [Member(row.user.id, row.user.email, Role(row.role), row.created_at) for row in rows]
+
+
+async def find_member(organization_ids: Collection[UUID], email: str) -> UUID | None:
+    """The id of the person of that address, if one of these organizations has them."""
+    if not is_storable_email(email):
+        return None
+    row = await MembershipRow.filter(organization_id__in=list(organization_ids), user__email=email).first()
+    return row.user_id if row else None  # type: ignore[attr-defined]
 
 
 async def change_member(organization_id: UUID, user_id: UUID, role: Role | None, at: datetime) -> bool:

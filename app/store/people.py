@@ -63,8 +63,13 @@ async def set_gpu_workloads_enabled(slug: str, *, enabled: bool) -> bool:
     return await OrganizationRow.filter(slug=slug).update(gpu_workloads_enabled=enabled) == 1
 
 
+def is_storable_email(email: str) -> bool:
+    """False for what the database would refuse even to look for."""
+    return len(email) <= LONGEST_EMAIL and "\0" not in email
+
+
 async def find_user(email: str) -> User | None:
-    if len(email) > LONGEST_EMAIL or "\0" in email:  # the database would refuse the question
+    if not is_storable_email(email):
         return None
     row = await UserRow.get_or_none(email=email)
     return User(row.id, row.email, row.password_hash, row.disabled_at) if row else None

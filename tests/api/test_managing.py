@@ -8,7 +8,10 @@ from uuid import UUID
 
 import pytest
 
+from app.domain.people import Role
+from app.store import people
 from tests.api.world import Api, last_audit, secret, written
+from tests.clock import START
 
 CREATE_PROJECT = (
     "mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id slug name version } } }"
@@ -95,6 +98,23 @@ async def test_the_last_owner_stays(api: Api):
 async def test_nobody_unknown_becomes_a_member(api: Api, email: str):
     error = await refused(api, SET, "owner", organization="acme", email=email, role="ADMIN")
     assert (error["code"], "an operator creates people" in error["message"]) == ("NOT_FOUND", True)
+
+
+async def test_whether_a_stranger_is_on_record_is_not_told(api: Api):
+    await people.add_user("theirs@example.org", "", START)
+    for query, more in ((SET, {"role": "ADMIN"}), (REMOVE, {})):
+        said = []
+        for email in ("theirs@example.org", "nobody@example.org"):
+            error = await refused(api, query, "owner", organization="acme", email=email, **more)
+            said.append((error["code"], error["message"].replace(email, "")))
+        assert said[0] == said[1]
+
+
+async def test_whoever_is_in_another_organization_of_the_same_owner_may_be_added(api: Api):
+    user = await people.add_user("colleague@example.org", "", START)
+    await people.set_membership(api.organizations["empty"].id, user.id, Role.MEMBER, START)
+    members = (await done(api, SET, organization="acme", email=user.email, role="ADMIN"))["members"]
+    assert {"email": user.email, "role": "ADMIN"} in members
 
 
 async def name_of(api: Api, token: str) -> Any:

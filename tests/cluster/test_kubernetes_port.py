@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.cluster import labels
 from app.cluster.kubernetes_port import KubernetesPort
 from app.cluster.log_tail import log_tail
 from app.cluster.port import (
@@ -11,6 +12,7 @@ from app.cluster.port import (
     EventKind,
     GoneError,
     Kind,
+    LogGoneError,
     LogRange,
     RefusedError,
     UnavailableError,
@@ -330,9 +332,8 @@ def stamped(pieces: list[bytes]) -> list[bytes]:
 async def test_what_a_kubelet_says_instead_of_a_log_is_none(port: KubernetesPort, api: ScriptedApi, words: bytes):
     """It comes with the status of a success."""
     api.on("GET", f"{POD}/log", Answer(body=[words[:3], words[3:]]))
-    with pytest.raises(RefusedError, match=words.decode()[:12]) as caught:
+    with pytest.raises(LogGoneError, match=words.decode()[:12]):
         await log_tail(port, pod(), 10)
-    assert caught.value.status == 410
 
 
 @pytest.mark.parametrize(
@@ -370,7 +371,8 @@ async def test_a_namespace_is_made_once(port: KubernetesPort, api: ScriptedApi):
     api.on("POST", "/api/v1/namespaces", answer({}, 201), failure(409, "AlreadyExists"))
     await port.create_namespace()
     await port.create_namespace()
-    assert [request.json["metadata"] for request in api.requests] == [{"name": NAMESPACE}] * 2
+    marks = {labels.MANAGED_BY: labels.MANAGER}
+    assert [request.json["metadata"] for request in api.requests] == [{"name": NAMESPACE, "labels": marks}] * 2
 
 
 async def test_what_is_missing_is_said_in_words(port: KubernetesPort, api: ScriptedApi):

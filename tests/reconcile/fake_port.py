@@ -19,6 +19,7 @@ from app.cluster.port import (
     JobSpec,
     Kind,
     Listing,
+    LogGoneError,
     LogRange,
     Observed,
     RefusedError,
@@ -131,7 +132,7 @@ class FakeCluster:
         if now is None:
             raise RefusedError(404, "NotFound", f"pod {pod.name} not found")
         if now.is_over and now.deletion_requested_at is not None:
-            raise RefusedError(410, "LogGone", "unable to retrieve container logs")
+            raise LogGoneError("unable to retrieve container logs")
         yield b"2026-11-30T12:00:00.000000001Z the log of " + pod.job_name.encode() + b"\n"
         if not part.follow:
             self._end("read_log")

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from app.bus import Bus
-from app.cluster.port import LogRange, RefusedError, UnavailableError
+from app.cluster.port import LogGoneError, LogRange, RefusedError, UnavailableError
 from app.domain import log_words
 from app.domain.observed import ObservedPod
 from app.domain.states import Status
@@ -124,7 +124,7 @@ async def test_a_cluster_that_does_not_answer_at_all_is_waited_for(world: World)
 
 
 REFUSALS = [
-    (RefusedError(410, "LogGone", "unable to retrieve container logs"), "no longer had the log"),
+    (LogGoneError("unable to retrieve container logs"), "no longer had the log"),
     (RefusedError(404, "NotFound", "pod not found"), log_words.POD_GONE),
     (RefusedError(403, "Forbidden", "may not get pods/log"), "may not get pods/log"),
 ]
@@ -215,7 +215,7 @@ async def test_the_last_words_come_from_following(world: World):
 
     async def read_log(pod: ObservedPod, part: LogRange) -> AsyncGenerator[bytes, None]:
         if pod_of(world, workload).is_over and not part.follow:
-            raise RefusedError(410, "LogGone", "unable to retrieve container logs")
+            raise LogGoneError("unable to retrieve container logs")
         yield b"2026-11-30T12:00:00.000000001Z one\n"
         if part.follow:
             await stopped.wait()
