@@ -101,7 +101,11 @@ async def test_nobody_unknown_becomes_a_member(api: Api, email: str):
 
 
 async def test_whether_a_stranger_is_on_record_is_not_told(api: Api):
-    await people.add_user("theirs@example.org", "", START)
+    """Nor that of an organization in which the owner is something less."""
+    theirs, owner = await people.add_user("theirs@example.org", "", START), await people.find_user("owner@example.org")
+    assert owner
+    for user, role in ((theirs, Role.MEMBER), (owner, Role.ADMIN)):
+        await people.set_membership(api.organizations["other"].id, user.id, role, START)
     for query, more in ((SET, {"role": "ADMIN"}), (REMOVE, {})):
         said = []
         for email in ("theirs@example.org", "nobody@example.org"):
