@@ -19,6 +19,7 @@ from agent.report import Receipt, Report
 from agent.service import DeliveryError
 
 _log = logging.getLogger(__name__)
+_SHORTEST_INTERVAL = 1.0  # whatever a service asks for
 _SILENCE = 2  # intervals; a look comes in one, so that this is for when none does
 _LONGEST_WAIT = 60.0  # for ever is more than a platform can count; a wake-up ends it anyway
 _REFUSED = "BAD_USER_INPUT"
@@ -102,7 +103,8 @@ class Courier:
         with post.lock:
             post.box.delivered(report, receipt)
             has_more = post.box.buffered or (post.box.is_news and not receipt.is_late)
-            post.delivered, post.failures, post.interval = post.delivered + 1, 0, receipt.interval_seconds
+            post.delivered, post.failures = post.delivered + 1, 0
+            post.interval = receipt.interval_seconds and max(_SHORTEST_INTERVAL, receipt.interval_seconds)
             post.due = self._clock.monotonic() + (0.0 if has_more else _SILENCE * (post.interval or self._interval))
 
     def _failed(self, post: Post, report: Report, error: DeliveryError) -> None:

@@ -59,6 +59,9 @@ class FakeService(ThreadingHTTPServer):
                         return report
                 assert self._arrived.wait(deadline - time.monotonic()), f"not among {self.reports[since:]}"
 
+    def handle_error(self, *_: Any) -> None:
+        """An agent that is killed leaves its connection as it is."""
+
     def close(self) -> None:
         self.shutdown()
         self.server_close()

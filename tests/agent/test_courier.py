@@ -145,6 +145,20 @@ def test_who_wants_everything_gets_it_at_once(
     assert [report.inventory is not None for report in service.reports] == [True, False, True]
 
 
+@pytest.mark.parametrize("code", ["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND", ""])
+def test_a_refusal_of_the_agent_itself_loses_nothing(
+    courier: Courier, post: Post, service: Service, clock: ManualClock, code: str
+) -> None:
+    """Somebody may give it its right, or put the server on record."""
+    service.next = lambda: DeliveryError("no", code)
+    post.add(look(), clock.monotonic())
+    clock.advance(courier.step())
+    service.next = lambda: Receipt(clock.now())
+    courier.step()
+    assert [len(report.samples) for report in service.reports] == [1, 1]
+    assert service.reports[1].inventory is not None
+
+
 def test_samples_that_are_refused_do_not_stand_in_the_way(
     courier: Courier, post: Post, service: Service, clock: ManualClock
 ) -> None:
