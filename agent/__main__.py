@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from agent import inventory
+from agent import ending, inventory
 from agent.clock import SystemClock
 from agent.gpus import Gpus
 from agent.holders import ProcessHolders
@@ -24,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = settings_from(os.environ)
         _configure_logging(settings)
+        ending.hold()
+        if options.until_eof:
+            ending.comes_with_input()
         return _run(settings, options.simulated)
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
@@ -38,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="report to the service until a signal comes")
     help_text = "speak for simulated servers: those of the simulated cluster with this kubeconfig, or so many"
     run.add_argument("--simulated", metavar="KUBECONFIG_OR_COUNT", help=help_text)
+    run.add_argument("--until-eof", action="store_true", help="end too when standard input does: with who started it")
     return parser
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pynvml
 
 from agent.health import Signs
-from agent.nvml import Handle, UnexpectedError, ask, mig_handles, must
+from agent.nvml import Handle, UnexpectedError, ask, ask_or_none, mig_handles, must
 from agent.report import Device, MigInstance, Sample
 
 _MIB = 1 << 20
@@ -209,7 +209,9 @@ def nvlink_peers(handles: Mapping[str, Handle]) -> dict[str, tuple[str, ...]]:
     """By UUID: the GPUs that it reaches over NVLink, directly or through switches. Fixed while the driver is loaded."""
     peers: dict[str, list[str]] = {uuid: [] for uuid in handles}
     for one, other in combinations(handles, 2):
-        status = ask(pynvml.nvmlDeviceGetP2PStatus, handles[one], handles[other], pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+        status = ask_or_none(
+            pynvml.nvmlDeviceGetP2PStatus, handles[one], handles[other], pynvml.NVML_P2P_CAPS_INDEX_NVLINK
+        )
         if status == pynvml.NVML_P2P_STATUS_OK:
             peers[one].append(other)
             peers[other].append(one)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
+from agent import ending
 from agent.clock import Clock, SystemClock
 from agent.collector import Collector
 from agent.courier import Courier, Post
@@ -28,7 +28,6 @@ from agent.xids import XidWatch
 
 _log = logging.getLogger(__name__)
 _WATCH_SECONDS = 1.0
-_ENDINGS = {signal.SIGTERM, signal.SIGINT}
 _GRACE_SECONDS = 0.5  # for threads to end by themselves; what hangs in a driver is left behind
 _AGAIN_SECONDS = 5.0
 _MISMATCH_SECONDS = 120.0
@@ -94,14 +93,12 @@ class Agent:
         return self._nodes[name]
 
     def run(self, collector: Collects) -> bool:
-        """Until a signal comes. True: a new process has to take over, for a new driver."""
-        # Waited for rather than handled: a handler that sets an event may meet its own thread waiting for that event.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+        """Until the end comes (agent/ending.py). True: a new process has to take over, for a new driver."""
         self._serve_metrics(collector)
         threads = [self._thread(collector.run, "collector")]
         threads += [self._thread(courier.run, "courier") for courier in self._couriers]
         is_outdated = False
-        while not is_outdated and signal.sigtimedwait(_ENDINGS, _WATCH_SECONDS) is None:
+        while not is_outdated and not ending.has_come(_WATCH_SECONDS):
             collector.watch_over()
             is_outdated = self._is_outdated()
         self._stopped.set()

@@ -113,6 +113,14 @@ def test_a_gpu_that_is_lost_while_running_stays_known(
     assert look.inventory.devices[0].health.health is Health.OK
 
 
+@pytest.mark.parametrize(
+    "function", ["nvmlDeviceGetP2PStatus", "nvmlDeviceGetSupportedEventTypes", "nvmlEventSetCreate"]
+)
+def test_a_gpu_that_is_lost_between_two_questions_breaks_nothing(machine: Machine, gpus: Gpus, function: str) -> None:
+    machine.write({**driver(h100(0), h100(1), nvlink(0, 1)), f"fail.{function}": 15})
+    assert [device.health.health for device in gpus.look().inventory.devices] == [Health.OK, Health.OK]
+
+
 def test_a_gpu_without_a_handle_is_the_one_that_was_there(machine: Machine, gpus: Gpus) -> None:
     machine.write(driver(h100(0), h100(1)))
     gpus.look()
