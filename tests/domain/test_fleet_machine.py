@@ -21,6 +21,7 @@ from app.cluster.port import Kind
 from app.domain.observed import Terminated
 from app.domain.states import Status
 from app.domain.workload import EventType, Workload
+from tests.depth import examples
 from tests.domain.builders import POLICY, RUN_LIMIT, START_LIMIT, a_workload, at
 from tests.domain.fleet import GPUS_PER_NODE, NODES, ModelApp, ModelCluster, a_node
 
@@ -356,6 +357,9 @@ class Fleet(RuleBasedStateMachine):
 
 # Without shrinking: it would take minutes. The steps that are printed are the story as it was found.
 Fleet.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=examples(150),
+    stateful_step_count=50,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 TestFleet = Fleet.TestCase

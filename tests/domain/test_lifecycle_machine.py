@@ -29,6 +29,7 @@ from app.domain.lifecycle import (
 )
 from app.domain.observed import Observation, ObservedJob, ObservedPod, Terminated
 from app.domain.workload import Attempt, EventType, Workload
+from tests.depth import examples
 from tests.domain.builders import POLICY, START_LIMIT, a_job, a_pod, a_workload, at
 
 
@@ -245,5 +246,5 @@ class Cluster(RuleBasedStateMachine):
             assert self.attempt.cleaned_at is not None
 
 
-Cluster.TestCase.settings = settings(max_examples=300, stateful_step_count=30, deadline=None)
+Cluster.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=30, deadline=None)
 TestCluster = Cluster.TestCase

@@ -17,6 +17,7 @@ from app.domain.lifecycle import CreateJob, Decision, decide, decide_waiting, pl
 from app.domain.observed import Observation, ObservedPod, Terminated
 from app.domain.states import Phase, Status
 from app.domain.workload import Attempt, Workload
+from tests.depth import examples
 from tests.domain.builders import GPU, POLICY, a_job, a_pod, a_workload, at
 
 MOMENTS = st.none() | st.integers(0, 8000).map(at)
@@ -106,7 +107,7 @@ def check_settled(decision: Decision, observation: Observation, now: datetime) -
         assert CreateJob() not in decision.actions
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(STEPS, st.integers(0, 2), st.none() | st.integers(1, 5000))
 def test_every_story_is_consistent_and_ends_at_most_once(
     steps: list[tuple[int, bool, Observation]], max_retries: int, queue_limit: int | None
@@ -122,7 +123,7 @@ def test_every_story_is_consistent_and_ends_at_most_once(
     assert story.workload.attempt <= 3 + max_retries
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(OBSERVATIONS, st.integers(0, 9000), st.none() | st.integers(0, 9000))
 def test_a_recorded_end_is_never_rewritten(observation: Observation, now: int, cancelled: int | None) -> None:
     recorded: dict[str, Any] = {"started_at": at(65), "finished_at": at(600), "exit_code": 3, "termination": "Error"}
@@ -134,7 +135,7 @@ def test_a_recorded_end_is_never_rewritten(observation: Observation, now: int, c
     assert {name: getattr(after, name) for name in recorded} == recorded
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(OBSERVATIONS, st.integers(0, 9000))
 def test_a_cancelled_workload_never_goes_back_to_the_queue(observation: Observation, now: int) -> None:
     workload = a_workload(phase=Phase.INITIALIZING, attempt=1, max_retries=9, cancel_requested_at=at(now))

@@ -15,6 +15,7 @@ from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.placement.plan import Never, Place, Plan, Request, Waits, plan
 from app.placement.snapshot import ServerCapacity, Snapshot
+from tests.depth import examples
 from tests.placement.builders import GPU, capacity, request
 from tests.placement.naive import Room, could_ever_fit, fits, naive_plan
 
@@ -62,7 +63,7 @@ def requests(draw: st.DrawFn, number: int) -> Request:
 fleets = st.sampled_from((0, 1, 3, 6, 6)).flatmap(lambda count: st.tuples(*map(servers, SERVERS[:count])))
 queues = st.sampled_from((0, 1, 6, 12, 12)).flatmap(lambda count: st.tuples(*map(requests, range(count))))
 situations = given(queue=queues, fleet=fleets)
-often = settings(max_examples=100, deadline=None)
+often = settings(max_examples=examples(100), deadline=None)
 
 Queue = Sequence[Request]
 Fleet = tuple[ServerCapacity, ...]

@@ -34,6 +34,7 @@ from app.store.listing import Position, Selection, count_workloads, list_workloa
 from app.store.models import ProjectRow, WorkloadRow
 from app.store.writes import insert_workload
 from tests.clock import START
+from tests.depth import examples
 from tests.store.builders import a_new_workload, a_stored_workload, an_organization
 from tests.store.oracle import in_order, meets, value_of
 
@@ -218,7 +219,7 @@ async def test_conditions_together_find_what_each_of_them_leaves(database: Datab
     stored = await a_fleet_of_workloads(organization)
     asked: list[list[Condition]] = []
 
-    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40), deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(_ANY_CONDITION, min_size=2, max_size=4))
     def collect(conditions: list[Condition]) -> None:
         asked.append(conditions)
