@@ -63,7 +63,7 @@ async def test_every_end_makes_room(tight: Api):
     for query in (EVENTS, "subscription { nothing }", EVENTS.replace("$org,", '"nowhere",'), EVENTS):
         async with streaming(tight, "admin", query):
             pass
-    async with streaming(tight, "service") as first, streaming(tight, "service") as second:
+    async with streaming(tight, "admin") as first, streaming(tight, "admin") as second:
         assert (code_of(first), code_of(second)) == (None, None)
 
 
