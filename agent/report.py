@@ -24,6 +24,17 @@ class Health(StrEnum):
     WARNING = "warning"
     FAILED = "failed"
 
+    @property
+    def meaning(self) -> str:
+        return _HEALTH_MEANINGS[self]
+
+
+_HEALTH_MEANINGS = {
+    Health.OK: "nothing is known against it",
+    Health.WARNING: "it works, but not as it should",
+    Health.FAILED: "nothing new may be placed on it",
+}
+
 
 class HealthReason(StrEnum):
     """Why a device is not ok. `XID` numbers are NVIDIA's (https://docs.nvidia.com/deploy/xid-errors/)."""
@@ -40,6 +51,25 @@ class HealthReason(StrEnum):
     RESET_REQUIRED = "reset_required"
     NVML_ERROR = "nvml_error"
 
+    @property
+    def meaning(self) -> str:
+        return _REASON_MEANINGS[self]
+
+
+_REASON_MEANINGS = {
+    HealthReason.XID: "the driver told of an error of the device",
+    HealthReason.ECC_DOUBLE_BIT: "its memory has errors that can't be corrected",
+    HealthReason.RETIREMENT_PENDING: "a page of its memory is retired at the next reset",
+    HealthReason.REMAP_PENDING: "a row of its memory is remapped at the next reset",
+    HealthReason.REMAP_FAILED: "a row of its memory could not be remapped",
+    HealthReason.THERMAL: "it is too hot and has slowed down",
+    HealthReason.POWER: "it gets too little power and has slowed down",
+    HealthReason.OFF_THE_BUS: "it has fallen off the bus",
+    HealthReason.LOST: "it answers no more until it is reset or the server is booted",
+    HealthReason.RESET_REQUIRED: "it must be reset",
+    HealthReason.NVML_ERROR: "NVML answers with an error for it",
+}
+
 
 class DriverState(StrEnum):
     """Whether the agent can see GPUs at all."""
@@ -51,6 +81,21 @@ class DriverState(StrEnum):
     NO_PERMISSION = "no_permission"
     NO_GPU = "no_gpu"
     ERROR = "error"
+
+    @property
+    def meaning(self) -> str:
+        return _DRIVER_MEANINGS[self]
+
+
+_DRIVER_MEANINGS = {
+    DriverState.OK: "it can",
+    DriverState.NO_LIBRARY: "the library libnvidia-ml.so.1 is not there",
+    DriverState.NO_DRIVER: "the kernel module is not loaded",
+    DriverState.MISMATCH: "the driver was upgraded, and the kernel module in use is still the old one",
+    DriverState.NO_PERMISSION: "the agent may not use the driver",
+    DriverState.NO_GPU: "the driver works and knows no GPU",
+    DriverState.ERROR: "the driver answers with an error",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.cluster_settings import DEFAULT_CLUSTER, ClusterSetting, parse_clusters
+from app.domain.agents import AgentPolicy
 from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
@@ -128,6 +129,11 @@ class Settings(BaseSettings):
     )
     resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
+    agent_interval: int = Field(15, ge=1, le=3600, description="how often node agents shall report")
+    agent_stale_after: int = Field(
+        90, ge=2, description="silence of a node agent after which nothing is placed on its server"
+    )
+    agent_lost_after: int = Field(900, ge=2, description="silence of a node agent after which it is shown as lost")
     rate_limit: int = Field(
         200, ge=0, description="GraphQL operations a second for each token, ten times that at once; 0: no limit"
     )
@@ -202,6 +208,17 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return self
 
+    @model_validator(mode="after")
+    def _patient(self) -> Settings:
+        if not self.agent_interval < self.agent_stale_after <= self.agent_lost_after:
+            msg = (
+                f"{PREFIX}AGENT_INTERVAL must be less than {PREFIX}AGENT_STALE_AFTER, which must be at most "
+                f"{PREFIX}AGENT_LOST_AFTER; they are {self.agent_interval}, {self.agent_stale_after} and "
+                f"{self.agent_lost_after}"
+            )
+            raise ValueError(msg)
+        return self
+
     @property
     def all_clusters(self) -> tuple[ClusterSetting, ...]:
         return self.clusters or (ClusterSetting(self.cluster, self.kubeconfig),)
@@ -211,6 +228,10 @@ class Settings(BaseSettings):
         """Whose the rows are that were written before clusters had names: of one named `default`, else the first."""
         names = [cluster.name for cluster in self.all_clusters]
         return DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
+
+    @property
+    def agents(self) -> AgentPolicy:
+        return AgentPolicy(self.agent_interval, self.agent_stale_after, self.agent_lost_after)
 
     @property
     def namespaces(self) -> Namespaces:

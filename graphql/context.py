@@ -9,6 +9,8 @@ import strawberry
 from app.auth import TRUSTED_SECONDS
 from app.auth.bearer import authenticate
 from app.commands.context import CommandContext
+from app.domain.agents import AgentPolicy
+from app.domain.errors import ForbiddenError
 from app.domain.people import Principal
 from app.graphql.loaders import Loaders
 from app.graphql.rates import Rates
@@ -27,6 +29,7 @@ class Services:
     rates: Rates = field(default_factory=Rates)
     streams: OpenStreams = field(default_factory=OpenStreams)
     shows_schema: bool = True  # introspection
+    agents: AgentPolicy = field(default_factory=AgentPolicy)
 
 
 @dataclass
@@ -41,7 +44,14 @@ class RequestContext:
     _checked_at: float = 0.0
 
     async def caller(self) -> Principal:
-        """Who calls, looked up anew once in a while. Raises UnauthenticatedError."""
+        """The person or service that calls. Raises UnauthenticatedError, and ForbiddenError for a node agent."""
+        principal = await self.holder()
+        if principal.agent is not None:
+            raise ForbiddenError("this token is a node agent's; all that it can do is reportServer")
+        return principal
+
+    async def holder(self) -> Principal:
+        """Whose the credential is, looked up anew once in a while. Raises UnauthenticatedError."""
         clock = self.services.commands.clock
         if self._principal is None or clock.monotonic() - self._checked_at >= TRUSTED_SECONDS:
             self._principal = None

@@ -29,7 +29,7 @@ from strawberry.types import ExecutionResult, SubscriptionExecutionResult
 from strawberry.types.graphql import OperationType
 from strawberry.types.unset import UNSET, UnsetType
 
-from app.domain.errors import UnauthenticatedError
+from app.domain.errors import ForbiddenError, UnauthenticatedError
 from app.graphql.context import RequestContext, Services
 from app.graphql.documents import documents
 from app.graphql.negotiation import Media, WrongRequestError, check_body, check_method, negotiate, status_of
@@ -162,7 +162,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         context.authorization = given if isinstance(given, str) else context.authorization
         try:
             await context.caller()
-        except UnauthenticatedError as refusal:
+        except (UnauthenticatedError, ForbiddenError) as refusal:
             raise ConnectionRejectionError({"code": refusal.code, "message": refusal.message}) from refusal
         acknowledged: UnsetType = UNSET
         return acknowledged

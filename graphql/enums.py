@@ -7,16 +7,47 @@ from typing import TypeVar
 import strawberry
 from strawberry.types.enum import StrawberryEnumDefinition
 
+from agent.report import DriverState, Health, HealthReason
 from app.domain.actions import Action
+from app.domain.agents import Freshness
 from app.domain.filters import SortField
 from app.domain.people import Role, Scope
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import VolumeKind
 from app.domain.workload import EventType
 
-__all__ = ["Action", "EventType", "Phase", "Reason", "Role", "Scope", "SortField", "Status", "VolumeKind"]
+__all__ = [
+    "Action",
+    "DriverState",
+    "EventType",
+    "Freshness",
+    "Health",
+    "HealthReason",
+    "Phase",
+    "Reason",
+    "Role",
+    "Scope",
+    "SortField",
+    "Status",
+    "VolumeKind",
+]
 
-E = TypeVar("E", Action, Status, Phase, Reason, EventType, Role, Scope, SortField, VolumeKind)
+E = TypeVar(
+    "E",
+    Action,
+    Status,
+    Phase,
+    Reason,
+    EventType,
+    Role,
+    Scope,
+    SortField,
+    VolumeKind,
+    Health,
+    HealthReason,
+    DriverState,
+    Freshness,
+)
 
 
 def _register(enum: type[E], name: str, description: str) -> None:
@@ -37,3 +68,7 @@ _register(Role, "Role", "What a person is in an organization.")
 _register(Scope, "TokenScope", "What a token may be used for.")
 _register(SortField, "WorkloadSortField", "What the list of workloads can be sorted by.")
 _register(VolumeKind, "VolumeKind", "What a volume is.")
+_register(Health, "GpuHealth", "How a GPU is.")
+_register(HealthReason, "GpuHealthReason", "Why a GPU is not OK.")
+_register(DriverState, "DriverState", "Whether a server's agent can see GPUs at all.")
+_register(Freshness, "AgentFreshness", "How long ago a server's agent was last heard.")

@@ -52,16 +52,21 @@ class RateLimit(SchemaExtension):
         context = self.execution_context.context
         services = context.services
         whose = await _whose(context) if services.rates.per_second else ""
-        wait = services.rates.take(whose, services.commands.clock.monotonic())
+        wait = 0 if whose is None else services.rates.take(whose, services.commands.clock.monotonic())
         if wait:
             words = f"more than {services.rates.per_second} operations a second; try again in {wait} s"
             raise GraphQLError(words, extensions={"code": RATE_LIMITED, "retryAfter": wait})
         yield
 
 
-async def _whose(context: Any) -> str:
-    """The token's id, however its header is spelled; empty for all who have none that is valid."""
+async def _whose(context: Any) -> str | None:
+    """The token's id, however its header is spelled; empty for all who have none that is valid.
+
+    None for a token that all agents of a cluster share: it is used more the more servers there are.
+    """
     try:
-        return str((await context.caller()).token_id)
+        principal = await context.holder()
     except UnauthenticatedError:
         return ""
+    is_shared = principal.agent is not None and not principal.agent.node
+    return None if is_shared else str(principal.token_id)

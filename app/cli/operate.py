@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+from uuid import UUID
 
 import typer
 from rich.console import Console
@@ -17,11 +18,13 @@ from app.auth.secrets import hash_password, hash_token, new_token
 from app.cli.release import Release, run_release
 from app.clock import SystemClock
 from app.cluster.port import ClusterError
-from app.commands import administer
+from app.cluster_settings import DEFAULT_CLUSTER
+from app.commands import administer, agent_tokens
 from app.config import ConfigurationError, load_database_url, load_settings
 from app.demo.cluster import ClusterDidNotStartError
 from app.demo.folder import FolderInUseError
 from app.demo.run import DemoOptions, run_demo
+from app.domain.agents import AgentBinding
 from app.domain.errors import DomainError
 from app.domain.people import Role, Scope
 from app.domain.volumes import VolumeKind
@@ -277,6 +280,8 @@ def create_token(
     days: Annotated[int, typer.Option(min=0, help="Days until it expires; 0: never.")] = 0,
 ) -> None:
     """Create an API token and print it, once. Give --user or --organization."""
+    if scope and Scope.AGENT_REPORT in scope:
+        _fail("gpuyard: node agents have tokens of their own kind; make one with 'gpuyard admin create-agent-token'")
     if bool(user) == bool(organization):
         _fail("gpuyard: give either --user for a person's token or --organization for a service's")
 
@@ -290,3 +295,42 @@ def create_token(
         _out.print(token, soft_wrap=True, highlight=False)
 
     _on_database(work)
+
+
+@admin.command()
+def create_agent_token(
+    node: Annotated[str, typer.Option(help="Name of the node that the agent runs on.")] = "",
+    cluster: Annotated[str, typer.Option(help="The node's cluster, as the settings name it.")] = DEFAULT_CLUSTER,
+    all_nodes: Annotated[
+        bool, typer.Option("--all-nodes", help="Good for every node of the cluster: weaker, see docs/security.md.")
+    ] = False,
+) -> None:
+    """Create a node agent's token and print it, once. It can do nothing but report for that node."""
+    if bool(node) == all_nodes:
+        _fail("gpuyard: give either --node, or --all-nodes for one token that all agents of the cluster share")
+
+    async def work() -> None:
+        token = new_token()
+        await agent_tokens.create_agent_token(AgentBinding(cluster, node), hash_token(token), SystemClock().now())
+        _out.print(token, soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def list_agent_tokens() -> None:
+    """The tokens of node agents: id, cluster/node ('*' for all of the cluster), when made, when revoked."""
+
+    async def work() -> None:
+        for token in await agent_tokens.list_agent_tokens():
+            ended = f" revoked {token.revoked_at:%Y-%m-%d %H:%M}" if token.revoked_at else ""
+            line = f"{token.id} {agent_tokens.whose(token.binding)} made {token.created_at:%Y-%m-%d %H:%M}{ended}"
+            _out.print(line, markup=False, soft_wrap=True, highlight=False)
+
+    _on_database(work)
+
+
+@admin.command()
+def revoke_agent_token(token_id: Annotated[UUID, typer.Argument(help="As list-agent-tokens shows it.")]) -> None:
+    """Refuse the reports of a node agent's token from now on."""
+    _on_database(lambda: agent_tokens.revoke_agent_token(token_id, SystemClock().now()))

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from app.domain.agents import AgentBinding
 from app.domain.errors import ForbiddenError, NotFoundError, PreconditionFailedError
 
 
@@ -33,11 +34,15 @@ _ROLE_MEANINGS = {
 
 
 class Scope(StrEnum):
-    """What a token may be used for. `WORKLOADS_READ` is part of `WORKLOADS_WRITE`."""
+    """What a token may be used for. `WORKLOADS_READ` is part of `WORKLOADS_WRITE`.
+
+    `AGENT_REPORT` is of node agents alone: their tokens have nothing else, and nobody else's have it.
+    """
 
     WORKLOADS_READ = "workloads:read"
     WORKLOADS_WRITE = "workloads:write"
     ORGANIZATION_ADMIN = "organization:admin"
+    AGENT_REPORT = "agent:report"
 
     @property
     def meaning(self) -> str:
@@ -48,7 +53,9 @@ _SCOPE_MEANINGS = {
     Scope.WORKLOADS_READ: "read workloads, servers and events",
     Scope.WORKLOADS_WRITE: "submit, cancel, hold, retry and delete workloads, and read them",
     Scope.ORGANIZATION_ADMIN: "manage projects, servers, members and tokens, as far as the role may",
+    Scope.AGENT_REPORT: "report for one node; of tokens that an operator makes for node agents, and of no others",
 }
+ALL_SCOPES = frozenset(Scope) - {Scope.AGENT_REPORT}  # of people and services
 
 
 class Permission(StrEnum):
@@ -70,7 +77,7 @@ _ROLES_OF: dict[Permission, frozenset[Role]] = {
     Permission.MANAGE_ORGANIZATION: frozenset({Role.OWNER}),
 }
 _SCOPES_OF: dict[Permission, frozenset[Scope]] = {
-    Permission.VIEW_ORGANIZATION: frozenset(Scope),
+    Permission.VIEW_ORGANIZATION: ALL_SCOPES,
     Permission.READ_WORKLOADS: frozenset({Scope.WORKLOADS_READ, Scope.WORKLOADS_WRITE}),
     Permission.WRITE_WORKLOADS: frozenset({Scope.WORKLOADS_WRITE}),
     Permission.MANAGE_PROJECTS: frozenset({Scope.ORGANIZATION_ADMIN}),
@@ -86,14 +93,13 @@ _WHOSE = {
     Permission.MANAGE_ORGANIZATION: "members and service tokens are managed by owners",
 }
 
-ALL_SCOPES = frozenset(Scope)
-
 
 @dataclass(frozen=True)
 class Principal:
     """A caller that has proved who it is. `roles` maps organization ids to the present role there.
 
-    `expires_at` is its token's; None: it does not expire.
+    `expires_at` is its token's; None: it does not expire. `agent` is what a node agent may report for, which
+    is all that it may do; None for everybody else.
     """
 
     name: str
@@ -103,6 +109,7 @@ class Principal:
     token_id: UUID | None = None
     email: str = ""
     expires_at: datetime | None = None
+    agent: AgentBinding | None = None
 
 
 @dataclass(frozen=True)

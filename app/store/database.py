@@ -21,6 +21,7 @@ from tortoise.fields import data
 from tortoise.migrations.api import migrate
 
 from app.store.locks import LockLostError, migration_lock
+from app.store.reports import grouping_reports
 from app.store.sharedread import sharing
 from app.store.unfinished import keeping, settle
 from app.store.writes import grouping
@@ -70,7 +71,7 @@ def tortoise_config(url: str) -> dict[str, Any]:
         "connections": {dialect: url},
         "apps": {
             APP: {
-                "models": ["app.store.models"],
+                "models": ["app.store.models", "app.store.gpu_models"],
                 "default_connection": dialect,
                 "migrations": "app.store.migrations",
             }
@@ -105,7 +106,7 @@ class Database:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Inside, models use this database; tasks created inside inherit it."""
-        with self._context, keeping(self._unfinished), grouping(), sharing():
+        with self._context, keeping(self._unfinished), grouping(), grouping_reports(), sharing():
             yield
 
 

@@ -71,7 +71,8 @@ class ProjectRow(Model):
 
 
 class TokenRow(Model):
-    # A credential for programs. Of a person (`user`), or of a service: then `organization` and `role` are its own.
+    # A credential for programs. Of a person (`user`), or of a service: then `organization` and `role` are its own. Of a
+    # node agent: then it has a cluster, and a node unless it is good for all of that cluster.
 
     id = fields.UUIDField(primary_key=True, default=uuid4)
     secret_hash = fields.CharField(max_length=64, unique=True)
@@ -87,6 +88,8 @@ class TokenRow(Model):
     created_at = fields.DatetimeField()
     expires_at = fields.DatetimeField(null=True)
     revoked_at = fields.DatetimeField(null=True)
+    agent_cluster = fields.CharField(max_length=63, default="", db_default="")
+    agent_node = fields.CharField(max_length=253, default="", db_default="")
 
     class Meta:
         table = "tokens"

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tortoise.exceptions import IntegrityError
 
+from app.domain.agents import AgentBinding
 from app.domain.errors import ConflictError
 from app.domain.people import Organization, Principal, Project, Role, Scope
 from app.store import mapping
@@ -153,6 +154,9 @@ async def _principal(secret_hash: str) -> Principal | None:
     if row is None or row.revoked_at is not None:
         return None
     scopes, expires_at = frozenset(Scope(s) for s in row.scopes), row.expires_at
+    if row.agent_cluster:
+        binding = AgentBinding(row.agent_cluster, row.agent_node)
+        return Principal(f"agent {row.name}", {}, scopes, token_id=row.id, expires_at=expires_at, agent=binding)
     if row.user is None:
         roles = {row.organization_id: Role(row.role)}  # type: ignore[attr-defined]
         return Principal(f"token {row.name}", roles, scopes, token_id=row.id, expires_at=expires_at)

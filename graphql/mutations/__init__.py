@@ -12,6 +12,7 @@ from app.commands.restore_workload import restore_workload
 from app.graphql.mutations import members, projects, servers, tokens
 from app.graphql.mutations import retry_workload as retry
 from app.graphql.mutations.change import on_workloads
+from app.graphql.mutations.report_server import report_server
 from app.graphql.mutations.submit_workload import submit_workload
 
 
@@ -82,4 +83,8 @@ class Mutation:
     uncordon_server = strawberry.mutation(
         resolver=servers.uncordon_server,
         description="Let workloads be placed on a server again. Owners and admins may.",
+    )
+    report_server = strawberry.mutation(
+        resolver=report_server,
+        description="What a node agent knows of its server. For agents' tokens, which can do nothing else.",
     )

@@ -15,11 +15,12 @@ from app.graphql.schema import schema
 from app.store import servers
 from tests.api.talk import answer_to
 from tests.api.world import Api, written
+from tests.reports import a_report, an_inventory, as_input
 from tests.store.builders import a_stored_workload
 
 SCHEMA = graphql.build_schema(schema.as_str())
 PEOPLE = frozenset({"viewer", "member", "admin", "owner", "reader", "manager", "service"})
-CALLERS = (None, *sorted(PEOPLE), "stranger")
+CALLERS = (None, *sorted(PEOPLE), "stranger", "agent")
 MANAGERS = frozenset({"admin", "owner", "service", "reader"})  # who read workloads; `reader` has no other scope
 WRITERS = frozenset({"admin", "owner", "service"})
 MANAGERS_OF_THINGS = frozenset({"admin", "owner", "service", "manager"})
@@ -45,6 +46,7 @@ MUTATIONS = {
     ),
     **dict.fromkeys(("createProject", "renameProject", "cordonServer", "uncordonServer"), MANAGERS_OF_THINGS),
     **dict.fromkeys(("setMember", "removeMember", "createToken", "revokeToken"), OWNERS),
+    "reportServer": frozenset({"agent"}),
 }
 SUBSCRIPTIONS = dict.fromkeys(("workloadEvents", "workloadStatus", "workloadLogs", "servers"), MANAGERS)
 ALLOWED_CODES = frozenset({None, "CONFLICT"})
@@ -84,7 +86,14 @@ def code_of(answer: dict[str, Any]) -> str | None:
 def refusal_code(who: str | None, *, is_by_id: bool) -> set[str]:
     if who is None:
         return {"UNAUTHENTICATED"}
+    if who == "agent":
+        return {"FORBIDDEN"}
     return {"NOT_FOUND"} if who == "stranger" else ({"FORBIDDEN", "NOT_FOUND"} if is_by_id else {"FORBIDDEN"})
+
+
+def expected_code(name: str, who: str | None) -> set[str]:
+    """Of a refused mutation. What node agents report is nobody's organization."""
+    return {"FORBIDDEN"} if name == "reportServer" and who else refusal_code(who, is_by_id=name == "revokeToken")
 
 
 @pytest.mark.parametrize("who", CALLERS)
@@ -104,7 +113,7 @@ async def test_who_may_read_what_of_an_organization(api: Api, who: str | None):
 @pytest.mark.parametrize("who", CALLERS)
 async def test_who_may_ask_at_all(api: Api, who: str | None):
     answer = await api.ask("{ viewer { name } }", who=who)
-    assert code_of(answer) == (None if who in ROOT["viewer"] else "UNAUTHENTICATED")
+    assert {code_of(answer)} == ({None} if who in ROOT["viewer"] else refusal_code(who, is_by_id=False))
 
 
 async def inputs(api: Api) -> dict[str, dict[str, Any]]:
@@ -123,6 +132,7 @@ async def inputs(api: Api) -> dict[str, dict[str, Any]]:
         "removeMember": {"organization": "acme", "email": "member@example.org"},
         "createToken": {"organization": "acme", "name": "x"},
         "revokeToken": {"id": str(api.token_ids["service"])},
+        "reportServer": as_input(a_report(inventory=an_inventory())),
     }
 
 
@@ -151,12 +161,12 @@ async def test_who_may_change_what_and_a_refusal_writes_only_its_note(api: Api, 
         if who in MUTATIONS[name]:
             assert found in ALLOWED_CODES, (name, who, answer)
             continue
-        assert found in refusal_code(who, is_by_id=name == "revokeToken"), (name, who, answer)
-        notes = 0 if who is None else 1
+        assert found in expected_code(name, who), (name, who, answer)
+        notes = 0 if who in (None, "agent") else 1
         assert await written() == {**before, "audit": before["audit"] + notes}, (name, who)
 
 
-@pytest.mark.parametrize("who", [caller for caller in CALLERS if caller])
+@pytest.mark.parametrize("who", [caller for caller in CALLERS if caller and caller != "agent"])
 async def test_who_may_follow_what(api: Api, ws_url: str, who: str):
     workload = await a_stored_workload(api.organizations["acme"])
     await api.data(

@@ -17,6 +17,7 @@ from app.bus import Bus
 from app.cluster.port import ClusterPort
 from app.cluster.projection import Projection
 from app.commands.context import CommandContext
+from app.domain.agents import AgentBinding
 from app.domain.lifecycle import Policy
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
 from app.domain.submission import Defaults
@@ -25,7 +26,7 @@ from app.graphql.context import Services
 from app.reconcile.background import Background
 from app.reconcile.clusters import Cluster
 from app.reconcile.logs import LogReader
-from app.store import people, servers, volumes
+from app.store import agent_tokens, people, servers, volumes
 from app.store.models import AttemptRow, AuditRow, EventRow, WorkloadRow
 from app.web import build_web
 from tests.clock import START, ManualClock
@@ -60,6 +61,11 @@ VOLUMES = (
     ("models", VolumeKind.PVC, "secret-claim"),
     ("shared", VolumeKind.NFS, "secret-server:/secret-export"),
 )
+AGENTS = {
+    "agent": AgentBinding("default", "gpu-1"),
+    "agent of all": AgentBinding("default"),
+    "agent elsewhere": AgentBinding("elsewhere", "gpu-1"),
+}
 
 
 def secret(name: str) -> str:
@@ -183,6 +189,8 @@ async def _tokens(api: Api) -> None:
             await _token(api, "expired", user_id=user_id, expires_at=START)
     await _token(api, "service", organization_id=acme.id, role=Role.ADMIN)
     await _token(api, "stranger", organization_id=other.id, role=Role.OWNER)
+    for name, binding in AGENTS.items():
+        api.token_ids[name] = await agent_tokens.add_agent_token(hash_token(secret(name)), name, binding, START)
 
 
 async def _token(api: Api, name: str, *scopes: Scope, **whose: Any) -> Any:

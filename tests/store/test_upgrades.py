@@ -13,16 +13,18 @@ from tortoise.context import TortoiseContext
 from tortoise.migrations.api import migrate
 from tortoise.models import Model
 
+from app.domain.agents import AgentBinding
 from app.domain.server import NO_FLAGS, Cordon
 from app.domain.workload import Attempt, Workload
-from app.store import logs, mapping, reads, servers
+from app.store import agent_tokens, logs, mapping, people, reads, servers
 from app.store.database import APP, normalize_url, opened, tortoise_config
 from app.store.logs import StoredLog
-from app.store.models import AttemptRow, ClusterServerRow, OrganizationRow, WorkloadRow
+from app.store.models import AttemptRow, ClusterServerRow, OrganizationRow, TokenRow, WorkloadRow
 from tests.clock import START
 from tests.store.full import a_full_attempt, a_full_workload
 
 FOLDER = Path(mapping.__file__).parent / "migrations"
+SECRET = "5" * 64
 EARLIER = sorted(path.stem for path in FOLDER.glob("0*.py"))[:-1]
 
 
@@ -74,6 +76,8 @@ async def fill(url: str, schema: str) -> tuple[Workload, Attempt]:
         await insert(connection, OrganizationRow, organization)
         await insert(connection, WorkloadRow, mapping.workload_values(workload))
         await insert(connection, AttemptRow, {"id": uuid4(), **mapping.attempt_values(attempt)})
+        token = {"id": uuid4(), "secret_hash": SECRET, "name": "ci", "organization_id": workload.organization_id}
+        await insert(connection, TokenRow, {**token, "role": "owner", "scopes": [], "created_at": START})
     return workload, attempt
 
 
@@ -100,6 +104,10 @@ async def test_what_was_there_is_there(upgraded: tuple[Workload, Attempt]):
 async def test_what_came_later_can_be_used(upgraded: tuple[Workload, Attempt]):
     """An attempt from before logs were kept has none, and can still be given one."""
     workload, attempt = upgraded
+    principal = await people.principal_of_token(SECRET, START)
+    assert principal is not None
+    assert principal.agent is None
+    await agent_tokens.add_agent_token("6" * 64, "a", AgentBinding("default", "gpu-1"), START)
     assert await logs.find_log(workload.id, 1) is None
     await logs.secure_log(attempt, StoredLog(b"x"), START)
     [kept] = await reads.attempts_of([workload.id])

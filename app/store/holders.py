@@ -1,0 +1,97 @@
+"""Who has which GPU, and who had it: one row from the report that first told of it to the first that no longer did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from tortoise.backends.base.client import BaseDBAsyncClient
+
+from agent.report import Holder
+from app.domain.workload import read_job_name
+from app.store import devices
+from app.store.gpu_models import GpuHolderRow, GpuRow
+from app.store.mapping import storable
+from app.store.models import AttemptRow, ClusterServerRow
+from app.store.samples import Device
+
+
+class _Key(NamedTuple):
+    """What makes two reports speak of the same holding."""
+
+    gpu_id: UUID
+    instance: str
+    namespace: str
+    pod: str
+    pod_uid: str
+    container: str
+
+
+class _Owner(NamedTuple):
+    workload_id: UUID
+    attempt: int
+
+
+async def keep(connection: BaseDBAsyncClient, server_id: UUID, holders: Sequence[Holder], at: datetime) -> None:
+    """From now on these have the server's devices, and nobody else."""
+    uuids = {holder.device for holder in holders}
+    known = await devices.locate(connection, server_id, uuids) if uuids else {}
+    told = {_key(known[it.device], it): it for it in holders if it.device in known}
+    gpus = await GpuRow.filter(server_id=server_id).using_db(connection).values_list("id", flat=True)
+    rows = await GpuHolderRow.filter(gpu_id__in=list(gpus), until=None).using_db(connection)
+    present = {_key_of(row): row for row in rows}
+    over = [row.id for key, row in present.items() if key not in told]
+    if over:
+        await GpuHolderRow.filter(id__in=over).using_db(connection).update(until=at)
+    fresh = {key: holder for key, holder in told.items() if key not in present}
+    if fresh:
+        owners = await _owners(connection, server_id, fresh.values())
+        for key, holder in fresh.items():
+            row = _row(key, holder, owners.get((holder.namespace, holder.pod, holder.pod_uid)), at)
+            await row.save(using_db=connection, force_create=True)
+
+
+def _key(device: Device, holder: Holder) -> _Key:
+    texts = (holder.namespace[:253], holder.pod[:253], holder.pod_uid[:64], holder.container[:253])
+    return _Key(*device, *map(storable, texts))
+
+
+def _key_of(row: GpuHolderRow) -> _Key:
+    gpu_id: UUID = row.gpu_id  # type: ignore[attr-defined]
+    return _Key(gpu_id, row.instance, row.namespace, row.pod, row.pod_uid, row.container)
+
+
+def _row(key: _Key, holder: Holder, owner: _Owner | None, at: datetime) -> GpuHolderRow:
+    return GpuHolderRow(
+        **key._asdict(),
+        workload_id=owner.workload_id if owner else None,
+        attempt=owner.attempt if owner else None,
+        is_shared=holder.is_shared,
+        since=at,
+    )
+
+
+async def _owners(
+    connection: BaseDBAsyncClient, server_id: UUID, holders: Iterable[Holder]
+) -> dict[tuple[str, str, str], _Owner]:
+    """Whose the pods are. A name alone proves nothing: the attempt must be placed on this very server."""
+    named = {(it.namespace, it.pod, it.pod_uid): read_job_name(it.pod.rpartition("-")[0]) for it in holders}
+    ids = {owner[0] for owner in named.values() if owner}
+    if not ids:
+        return {}
+    [(cluster, server)] = (
+        await ClusterServerRow.filter(id=server_id).using_db(connection).values_list("cluster", "name")
+    )
+    attempts = AttemptRow.filter(workload_id__in=list(ids), cluster=cluster, server=server).using_db(connection)
+    columns = ("workload_id", "number", "namespace", "pod_uid")
+    there = {_Owner(it[0], it[1]): (it[2], it[3]) for it in await attempts.values_list(*columns)}
+    return {pod: owner for pod, it in named.items() if it and _is_of(pod, there.get(owner := _Owner(*it)))}
+
+
+def _is_of(pod: tuple[str, str, str], attempt: tuple[str, str] | None) -> bool:
+    """Whether a pod (namespace, name, uid) is that of the attempt (namespace, pod's uid); empty is unknown."""
+    if attempt is None:
+        return False
+    return (attempt[0] in ("", pod[0])) and (not pod[2] or attempt[1] in ("", pod[2]))
