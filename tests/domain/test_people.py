@@ -38,6 +38,7 @@ OF_SCOPE = {
     Scope.WORKLOADS_READ: {VIEW, READ},
     Scope.WORKLOADS_WRITE: JOBS,
     Scope.ORGANIZATION_ADMIN: {VIEW, PROJECTS, SERVERS, PEOPLE},
+    Scope.AGENT_REPORT: set(),
 }
 SCOPES = [frozenset[Scope](), *(frozenset({scope}) for scope in Scope), ALL_SCOPES]
 
