@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.cluster_settings import DEFAULT_CLUSTER, ClusterSetting, parse_clusters
-from app.domain.agents import AgentPolicy
+from app.domain.agents import AgentPolicy, InventorySource, SamplePolicy
 from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
@@ -129,11 +129,22 @@ class Settings(BaseSettings):
     )
     resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
+    inventory: InventorySource = Field(
+        InventorySource.CLUSTER, description="agent: a server offers no GPU without a fresh report of its node agent"
+    )
     agent_interval: int = Field(15, ge=1, le=3600, description="how often node agents shall report")
     agent_stale_after: int = Field(
         90, ge=2, description="silence of a node agent after which nothing is placed on its server"
     )
     agent_lost_after: int = Field(900, ge=2, description="silence of a node agent after which it is shown as lost")
+    samples_full_for: int = Field(
+        2 * 86400, ge=2 * 86400, description="how long samples of GPUs are kept as they came; then one a minute"
+    )
+    samples_by_minute_for: int = Field(
+        30 * 86400, ge=2 * 86400, description="how long one sample a minute is kept; then one in a quarter of an hour"
+    )
+    samples_kept_for: int = Field(365 * 86400, ge=2 * 86400, description="how long samples of GPUs are kept at all")
+    gpu_history_kept_for: int = Field(365 * 86400, ge=86400, description="how long it is kept who had which GPU")
     rate_limit: int = Field(
         200, ge=0, description="GraphQL operations a second for each token, ten times that at once; 0: no limit"
     )
@@ -232,6 +243,12 @@ class Settings(BaseSettings):
     @property
     def agents(self) -> AgentPolicy:
         return AgentPolicy(self.agent_interval, self.agent_stale_after, self.agent_lost_after)
+
+    @property
+    def samples(self) -> SamplePolicy:
+        return SamplePolicy(
+            self.samples_full_for, self.samples_by_minute_for, self.samples_kept_for, self.gpu_history_kept_for
+        )
 
     @property
     def namespaces(self) -> Namespaces:

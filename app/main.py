@@ -66,6 +66,9 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
         installation,
         PREFIX + "CLUSTERS",
         settings.namespaces,
+        settings.inventory,
+        settings.agents,
+        settings.samples,
     )
     logs = LogReader(named, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)

@@ -11,11 +11,13 @@ from strawberry.dataloader import DataLoader
 
 from app.domain.people import Project
 from app.domain.workload import Attempt, Event, Workload
-from app.store import people, reads
+from app.store import agents, gpus, people, reads
+from app.store.agents import AgentRecord
+from app.store.gpus import GpuRecord, Holding
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-P = TypeVar("P", Attempt, Event)  # part of a workload
+P = TypeVar("P", Attempt, Event, GpuRecord, Holding)  # part of a workload, a server, a GPU
 
 
 def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[list[K]], Awaitable[list[V | None]]]:
@@ -26,11 +28,13 @@ def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[
     return load
 
 
-def _grouped(read: Callable[[list[UUID]], Awaitable[list[P]]]) -> Callable[[list[UUID]], Awaitable[list[list[P]]]]:
+def _grouped(
+    read: Callable[[list[UUID]], Awaitable[list[P]]], whose: str = "workload_id"
+) -> Callable[[list[UUID]], Awaitable[list[list[P]]]]:
     async def load(ids: list[UUID]) -> list[list[P]]:
         groups: dict[UUID, list[P]] = defaultdict(list)
         for part in await read(ids):
-            groups[part.workload_id].append(part)
+            groups[getattr(part, whose)].append(part)
         return [groups[i] for i in ids]
 
     return load
@@ -44,3 +48,7 @@ class Loaders:
         self.projects: DataLoader[UUID, Project | None] = DataLoader(_in_order(people.projects_by_id), cache=False)
         self.attempts: DataLoader[UUID, list[Attempt]] = DataLoader(_grouped(reads.attempts_of), cache=False)
         self.events: DataLoader[UUID, list[Event]] = DataLoader(_grouped(reads.events_of), cache=False)
+        self.gpus: DataLoader[UUID, list[GpuRecord]] = DataLoader(_grouped(gpus.gpus_of, "server_id"), cache=False)
+        self.holders: DataLoader[UUID, list[Holding]] = DataLoader(_grouped(gpus.holders_of, "gpu_id"), cache=False)
+        self.holdings: DataLoader[UUID, list[Holding]] = DataLoader(_grouped(gpus.holdings_of), cache=False)
+        self.agents: DataLoader[UUID, AgentRecord | None] = DataLoader(_in_order(agents.agents_of), cache=False)

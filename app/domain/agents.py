@@ -49,6 +49,13 @@ _FRESHNESS_MEANINGS = {
 }
 
 
+class InventorySource(StrEnum):
+    """Whose count of GPUs is needed before anything is placed on a server."""
+
+    AGENT = "agent"  # a server without a fresh report of its agent offers nothing
+    CLUSTER = "cluster"  # the cluster's count stands where no agent runs
+
+
 @dataclass(frozen=True)
 class AgentPolicy:
     """Settings about reports, in seconds: how often agents shall report, and when silence makes them stale or lost."""
@@ -83,3 +90,13 @@ class Heard:
             return other.sequence <= self.sequence
         is_heard = other.received_at - self.received_at <= timedelta(seconds=stale_after)
         return is_heard and other.started_at < self.started_at
+
+
+@dataclass(frozen=True)
+class SamplePolicy:
+    """Settings of retention, in seconds: of samples as they came, of one a minute, of any, and of who had which GPU."""
+
+    full_for: float = 2 * 86400
+    by_minute_for: float = 30 * 86400
+    kept_for: float = 365 * 86400
+    history_kept_for: float = 365 * 86400

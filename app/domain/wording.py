@@ -175,3 +175,7 @@ def retrying(server: str, why: str, at: datetime) -> str:
 
 def gave_up(why: str, tries: int) -> str:
     return f"{clause(why)}; given up after {tries} tries"
+
+
+def gpu_failed(uuid: str, server: str, detail: str) -> str:
+    return f"its GPU {uuid} on {server} is reported as failed{because(detail)}; nothing was stopped"

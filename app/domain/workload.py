@@ -197,6 +197,7 @@ class EventType(StrEnum):
     RELEASED = "released"
     DELETED = "deleted"
     RESTORED = "restored"
+    GPU_FAILED = "gpu_failed"
 
     @property
     def meaning(self) -> str:
@@ -217,6 +218,7 @@ _EVENT_MEANINGS = {
     EventType.RELEASED: "it waits for a server again",
     EventType.DELETED: "it was taken out of the lists",
     EventType.RESTORED: "it was put back into the lists",
+    EventType.GPU_FAILED: "a GPU that it has is reported as failed; it goes on, as it may not be hurt",
 }
 
 

@@ -81,6 +81,7 @@ class ServerPages:
 
     async def _view(self, manager: Manager) -> ServersView:
         records = await servers.servers_of(manager.slug)
+        await self.desk.board.inventory.refresh()
         may_flag = may(manager.principal, manager.organization, Permission.MANAGE_SERVERS)
         return servers_view(manager.slug, records, self.desk.board, may_flag=may_flag)
 

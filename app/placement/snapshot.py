@@ -18,6 +18,8 @@ from app.domain.cuda import Version, parse_driver
 from app.domain.observed import ObservedNode, ObservedPod, Taint
 from app.domain.server import ServerId
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
+from app.placement import counting
+from app.placement.counting import Reports
 
 _NOTHING_CLOSED: Mapping[str, str] = MappingProxyType({})
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -42,7 +44,8 @@ class ServerCapacity:
     `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is.
     `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
     `is_closed`: by a flag of ours, which is told even to those who wait for other servers.
-    Where its cluster is out of contact, what is told is what was on record.
+    Where its cluster is out of contact, what is told is what was on record. `gpu_note` says where the node agent counts
+    other GPUs than the cluster.
     """
 
     name: str
@@ -61,6 +64,7 @@ class ServerCapacity:
     cluster: str = ""
     is_out_of_contact: bool = False
     is_closed: bool = False
+    gpu_note: str = ""
 
     @property
     def id(self) -> ServerId:
@@ -103,15 +107,23 @@ def take_snapshot(
     cluster: str = "",
     tolerated: Collection[Toleration] = DEFAULT_TOLERATIONS,
     closed: Mapping[str, str] = _NOTHING_CLOSED,
+    reports: Reports = counting.NO_AGENTS,
 ) -> Snapshot:
     """Add up what is free in one cluster. `unseen` holds the claims of attempts whose pod is not among `bound_pods`.
 
-    `closed` maps the servers that are closed by a flag of ours to the words for it, which read after "is".
+    `closed` maps the servers that are closed by a flag of ours to the words for it, which read after "is". `reports` is
+    what the node agents say of their GPUs.
     """
     taken = _taken(bound_pods, unseen)
     return Snapshot.of(
         replace(
-            _capacity(node, pool_of(node), taken[node.name], closed.get(node.name, "") or _unusable(node, tolerated)),
+            _capacity(
+                reports.counted(node),
+                pool_of(node),
+                taken[node.name],
+                closed.get(node.name, "") or _unusable(node, tolerated) or reports.why_nothing(node),
+                reports.note(node),
+            ),
             cluster=cluster,
             is_closed=node.name in closed,
         )
@@ -166,7 +178,7 @@ def _taken(pods: Iterable[ObservedPod], claims: Iterable[Claim]) -> defaultdict[
     return taken
 
 
-def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: str) -> ServerCapacity:
+def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: str, note: str) -> ServerCapacity:
     allocatable = dict(node.allocatable_gpus)
     return ServerCapacity(
         name=node.name,
@@ -182,6 +194,7 @@ def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: st
         product=node.product,
         gpu_memory_mib=node.gpu_memory_mib,
         unusable=unusable,
+        gpu_note=note,
     )
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from app.bus import Bus, Listeners
 from app.clock import Clock
+from app.domain.agents import AgentPolicy, InventorySource, SamplePolicy
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
@@ -19,9 +20,11 @@ from app.reconcile.claims import Claims
 from app.reconcile.cluster_loops import ONLY, ClusterLoops, Pace, Shared
 from app.reconcile.clusters import Cluster
 from app.reconcile.histories import Histories
+from app.reconcile.inventory import AgentInventory
 from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.recent import Known, Recent
+from app.reconcile.sample_keeper import SampleKeeper
 from app.reconcile.schedule import Scheduler
 from app.reconcile.unnamed import UnnamedClusters
 from app.reconcile.wishes import Wishes
@@ -46,11 +49,16 @@ class Background:
     installation: str = ""
     setting: str = "the settings"  # what names the clusters, for people
     namespaces: Namespaces = field(default_factory=lambda: Namespaces("gpuyard"))
+    inventory_source: InventorySource = InventorySource.CLUSTER
+    agents: AgentPolicy = field(default_factory=AgentPolicy)
+    samples_kept: SamplePolicy = field(default_factory=SamplePolicy)
+    inventory: AgentInventory = field(init=False)
     board: Board = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
     purge: KeyedLoop[str] = field(init=False)
+    samples: KeyedLoop[str] = field(init=False)
     wishes: KeyedLoop[str] = field(init=False)
     leadership: Leadership = field(init=False)
     has_ended: bool = field(init=False, default=False)  # true outside a stop is a defect: nothing is followed any more
@@ -59,7 +67,8 @@ class Background:
 
     def __post_init__(self) -> None:
         self._claims = Claims({it.name: it.projection for it in self.clusters})
-        self.board = Board(self.clusters, self._claims, self.tolerations)
+        self.inventory = AgentInventory(self.inventory_source, self.agents, self.clock)
+        self.board = Board(self.clusters, self._claims, self.tolerations, self.inventory)
         self._recent = Recent()
         self.leadership = Leadership(self._work)
         self._wishes = Wishes(self.bus, self.clock)
@@ -68,6 +77,8 @@ class Background:
         self._unnamed = UnnamedClusters(self.setting, self.clock, self._recent, writer)
         self.resync = KeyedLoop("resync", self.clock, self._look_at_everything)
         self.purge = KeyedLoop("purge", self.clock, self._purge_logs)
+        keeper = SampleKeeper(self.clock, self.samples_kept)
+        self.samples = KeyedLoop("samples", self.clock, lambda _: keeper.look())
         shared = Shared(
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
@@ -87,7 +98,7 @@ class Background:
     @property
     def loops(self) -> tuple[KeyedLoop[str], ...]:
         """Those that all clusters have in common."""
-        return (self.schedule, self.resync, self.wishes, self.purge)
+        return (self.schedule, self.resync, self.wishes, self.purge, self.samples)
 
     async def servers_recorded(self) -> None:
         """Wait until the servers of every cluster are on record, which is the other process's business if one works."""
@@ -129,6 +140,7 @@ class Background:
         self._look_again()
         self.wishes.queue.add(ONLY)
         self.purge.queue.add(ONLY)
+        self.samples.queue.add(ONLY)
 
     async def _tick(self, _: str) -> datetime | None:
         """Nothing is placed before it is known what each cluster has: it may be there already."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from app.domain.observed import ObservedNode
@@ -13,6 +13,7 @@ from app.placement import words
 from app.placement.snapshot import ServerCapacity, Snapshot, take_snapshot
 from app.reconcile.claims import Claims
 from app.reconcile.clusters import Cluster
+from app.reconcile.inventory import AgentInventory
 from app.store.servers import ServerRecord
 
 PoolOf = Callable[[ObservedNode], str]
@@ -25,6 +26,7 @@ class Board:
     clusters: Sequence[Cluster]
     claims: Claims
     tolerated: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
+    inventory: AgentInventory = field(default_factory=AgentInventory)
 
     @property
     def names_clusters(self) -> bool:
@@ -44,13 +46,16 @@ class Board:
     def _part(self, cluster: Cluster, pool_of: PoolOf, flags: Flags) -> Callable[[], Snapshot]:
         nodes, pods = tuple(cluster.projection.nodes.values()), tuple(cluster.projection.bound_pods())
         claims, name = self.claims.open(cluster.name), cluster.name
+        reports = self.inventory.reports(name)
 
         def owner(node: ObservedNode) -> str:
             return flags.get(ServerId(node.name, name), NO_FLAGS).assigned_to or pool_of(node)
 
         flagged = ((node, flags.get(ServerId(node.name, name), NO_FLAGS).cordon) for node in nodes if flags)
         closed = {node.name: cordon.told_to(owner(node)).words for node, cordon in flagged if cordon}
-        return lambda: take_snapshot(nodes, pods, claims, owner, cluster=name, tolerated=self.tolerated, closed=closed)
+        return lambda: take_snapshot(
+            nodes, pods, claims, owner, cluster=name, tolerated=self.tolerated, closed=closed, reports=reports
+        )
 
     def servers(self) -> dict[ServerId, ServerCapacity]:
         """Without our flags. A server that its cluster does not show now is missing, and so are all of a cluster that

@@ -81,6 +81,7 @@ class Scheduler:
         names = [cluster.name for cluster in self.board.clusters]
         flags = await servers.flagged()
         requests = [_request(w, slugs[w.organization_id], names) for w in queue]
+        await self.board.inventory.refresh()
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
         known = await self.histories.of({w.organization_id for w in queue})
         histories = {slugs[organization]: history for organization, history in known.items()}

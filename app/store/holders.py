@@ -12,10 +12,12 @@ from tortoise.backends.base.client import BaseDBAsyncClient
 from agent.report import Holder
 from app.domain.workload import read_job_name
 from app.store import devices
+from app.store.connection import transaction
 from app.store.gpu_models import GpuHolderRow, GpuRow
 from app.store.mapping import storable
 from app.store.models import AttemptRow, ClusterServerRow
 from app.store.samples import Device
+from app.store.unfinished import to_its_end
 
 
 class _Key(NamedTuple):
@@ -95,3 +97,25 @@ def _is_of(pod: tuple[str, str, str], attempt: tuple[str, str] | None) -> bool:
     if attempt is None:
         return False
     return (attempt[0] in ("", pod[0])) and (not pod[2] or attempt[1] in ("", pod[2]))
+
+
+async def workloads_on(gpu_ids: Sequence[UUID]) -> dict[UUID, set[UUID]]:
+    """The workloads that have each of the devices, or a part of it, now; a device that none has is missing."""
+    rows = GpuHolderRow.filter(gpu_id__in=list(gpu_ids), until=None).exclude(workload_id=None)
+    found: dict[UUID, set[UUID]] = {}
+    for gpu_id, workload_id in await rows.values_list("gpu_id", "workload_id"):
+        found.setdefault(gpu_id, set()).add(workload_id)
+    return found
+
+
+async def purge(before: datetime, most: int) -> int:
+    """Forget up to `most` holdings that ended before then; how many there were."""
+    ids = await GpuHolderRow.filter(until__lt=before).limit(most).values_list("id", flat=True)
+    if ids:
+        await to_its_end(_delete(list(ids)))
+    return len(ids)
+
+
+async def _delete(ids: Sequence[object]) -> None:
+    async with transaction() as connection:
+        await GpuHolderRow.filter(id__in=ids).using_db(connection).delete()

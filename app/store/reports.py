@@ -127,11 +127,12 @@ async def _keep(
     last = Heard(agent.agent_id, agent.started_at, agent.sequence, agent.received_at)
     is_late = last.is_late(write.heard, write.stale_after)
     is_other = agent.agent_id != report.agent_id
-    changed, failed = False, _NO_FAILURES
+    changed, failed = not is_late and _was_silent(agent, write), _NO_FAILURES
     if not is_late:
         _note(agent, write)
         if report.inventory is not None:
-            changed, failed = await _keep_inventory(connection, write, agent)
+            is_new, failed = await _keep_inventory(connection, write, agent)
+            changed |= is_new
         if report.holders is not None:
             await holders.keep(connection, write.server_id, report.holders, write.received_at)
         batch.agents[write.server_id] = {name: getattr(agent, name) for name in _STATE}
@@ -156,6 +157,10 @@ _STATE = (
     "gpus_offered",
     "gpus_failed",
 )
+
+
+def _was_silent(agent: ServerAgentRow, write: _Write) -> bool:
+    return (write.received_at - agent.received_at).total_seconds() > write.stale_after
 
 
 def _note(agent: ServerAgentRow, write: _Write) -> None:

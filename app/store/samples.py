@@ -116,8 +116,8 @@ async def _replace(day: datetime, resolution: int, packs: Sequence[GpuSampleRow]
 
 
 async def purge(before: datetime, most: int) -> int:
-    """Remove up to `most` packs that begin before then; how many there were."""
-    old = GpuSampleRow.filter(resolution__in=(AS_THEY_CAME, BY_MINUTE, BY_QUARTER), begins__lt=before)
+    """Remove up to `most` packs that have nothing from then on; how many there were."""
+    old = GpuSampleRow.filter(resolution__in=(AS_THEY_CAME, BY_MINUTE, BY_QUARTER), begins__lte=before - DAY)
     ids = await old.limit(most).values_list("id", flat=True)
     if ids:
         await to_its_end(_delete(list(ids)))

@@ -184,6 +184,17 @@ async def _append(connection: BaseDBAsyncClient, organization_id: UUID, first: i
     await _insert(connection, rows)
 
 
+async def tell(organization_id: UUID, events: Sequence[NewEvent]) -> None:
+    """Store events that change no workload."""
+    await to_its_end(_tell(organization_id, events))
+
+
+async def _tell(organization_id: UUID, events: Sequence[NewEvent]) -> None:
+    async with transaction() as connection:
+        first = await _take_numbers(connection, organization_id, len(events))
+        await _append(connection, organization_id, first, events)
+
+
 async def save_cleanup(before: Attempt, after: Attempt) -> None:
     """Store that nothing of an ended attempt is left; nothing else of it is touched, nor is the workload."""
     if before != after:

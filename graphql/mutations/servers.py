@@ -49,7 +49,7 @@ async def cordon_server(
 ) -> CordonServerPayload:
     commands, principal = info.context.services.commands, await info.context.caller()
     record = await flag_server.cordon_server(commands, principal, input.id, input.reason or "", input.version)
-    return CordonServerPayload(server=server_of(info, record))
+    return CordonServerPayload(server=await server_of(info, record))
 
 
 async def uncordon_server(
@@ -58,4 +58,4 @@ async def uncordon_server(
 ) -> UncordonServerPayload:
     commands, principal = info.context.services.commands, await info.context.caller()
     record = await flag_server.uncordon_server(commands, principal, input.id, input.version)
-    return UncordonServerPayload(server=server_of(info, record))
+    return UncordonServerPayload(server=await server_of(info, record))

@@ -12,6 +12,7 @@ from app.domain import people as domain
 from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.enums import Role
+from app.graphql.nodes.gpu import Gpu, find_gpu, gpus_of
 from app.graphql.nodes.people import Member, Token
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server, servers_of
@@ -78,6 +79,24 @@ class Organization:
     async def servers(self, info: Info) -> list[Server]:
         await self._access(info)
         return await servers_of(info, self.slug)
+
+    @strawberry.field(description="The GPUs of its servers, by server and index.")
+    async def gpus(
+        self,
+        info: Info,
+        gone: Annotated[bool, strawberry.argument(description="With those that are no longer reported.")] = False,
+    ) -> list[Gpu]:
+        await self._access(info)
+        return await gpus_of(self.slug, self.id, gone=gone)
+
+    @strawberry.field(description="One GPU; null where no server of the organization has it.")
+    async def gpu(
+        self,
+        info: Info,
+        id: Annotated[UUID, strawberry.argument(description="Its id.")],  # noqa: A002 — the contract's name
+    ) -> Gpu | None:
+        await self._access(info)
+        return await find_gpu(self.slug, self.id, id)
 
     @strawberry.field(description="Volumes that its workloads may mount, by name.")
     async def volumes(self, info: Info) -> list[Volume]:

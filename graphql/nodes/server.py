@@ -11,15 +11,17 @@ import strawberry
 
 from app.domain.server import ServerId
 from app.graphql.context import Info
+from app.graphql.nodes.gpu import Gpu, ServerAgent, agent_of
 from app.graphql.scalars import Long
 from app.placement.snapshot import ServerCapacity
 from app.reconcile.board import Board
-from app.store import servers
+from app.store import people, servers
 from app.store.servers import ServerRecord
 
 
 @strawberry.type(description="A node of the organization's pool.")
 class Server:
+    record: strawberry.Private[ServerRecord]
     id: UUID = strawberry.field(description="Stays the same for as long as the server is on record.")
     name: str = strawberry.field(description="The node's name in the cluster.")
     cluster: str = strawberry.field(description="The cluster it is in, as the settings name it.")
@@ -34,6 +36,7 @@ class Server:
     memory_free_bytes: Long | None = strawberry.field(description="Free memory; null while it is not seen.")
     usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
     unusable_reason: str | None = strawberry.field(description="Why not.")
+    gpu_note: str | None = strawberry.field(description="Where the cluster and the node agent count different GPUs.")
     cordoned: bool = strawberry.field(description="Whether one of its organization keeps new workloads off it.")
     cordon_reason: str | None = strawberry.field(description="Why, in that person's words.")
     cordoned_by: str | None = strawberry.field(
@@ -48,6 +51,7 @@ class Server:
     def from_domain(cls, record: ServerRecord, seen: ServerCapacity | None, why_unusable: str) -> Self:
         cordon = record.cordon
         return cls(
+            record=record,
             id=record.id,
             name=record.name,
             cluster=record.cluster,
@@ -62,6 +66,7 @@ class Server:
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
             usable=not why_unusable,
             unusable_reason=why_unusable or None,
+            gpu_note=(seen.gpu_note or None) if seen else None,
             cordoned=cordon is not None,
             cordon_reason=cordon.reason or None if cordon else None,
             cordoned_by=cordon.by or None if cordon else None,
@@ -71,16 +76,28 @@ class Server:
             gone_at=record.gone_at,
         )
 
+    @strawberry.field(description="Its node agent; null where none has ever reported.")
+    async def agent(self, info: Info) -> ServerAgent | None:
+        return await agent_of(info, self.id)
+
+    @strawberry.field(description="Its GPUs by index, as its node agent reports them; those that are gone left out.")
+    async def gpus(self, info: Info) -> list[Gpu]:
+        owner = await people.find_organization(self.record.organization_slug)
+        found = await info.context.loaders.gpus.load(self.id) if owner else []
+        return [Gpu.from_domain(it, owner.id) for it in found if it.gone_at is None] if owner else []
+
 
 async def servers_of(info: Info, slug: str) -> list[Server]:
     """The organization's, by name, with what is free on each."""
     board, records = info.context.services.board, await servers.servers_of(slug)
+    await board.inventory.refresh()
     seen = board.servers()
     return [_server(board, record, seen) for record in records]
 
 
-def server_of(info: Info, record: ServerRecord) -> Server:
+async def server_of(info: Info, record: ServerRecord) -> Server:
     board = info.context.services.board
+    await board.inventory.refresh()
     return _server(board, record, board.servers())
 
 

@@ -21,6 +21,7 @@ from app.graphql.nodes.project import Project
 from app.graphql.scalars import Long
 from app.graphql.shared_answers import Answers
 from app.reconcile.logs import MOST_LINES, Most, choose_attempt
+from app.store.gpus import Holding
 
 DEFAULT_LINES = 1000
 
@@ -44,8 +45,53 @@ class Mount:
     read_only: bool = strawberry.field(description="As it was given; a read-only volume is never writable.")
 
 
+@strawberry.type(
+    description="Who has or had a GPU, from the report that first told of it until the first that no longer did."
+)
+class GpuHolding:
+    noun: strawberry.Private[Holding]
+    organization_id: strawberry.Private[UUID]
+    gpu_id: UUID = strawberry.field(description="The GPU on record.")
+    gpu: str = strawberry.field(description="Its UUID.")
+    instance: str | None = strawberry.field(description="UUID of the MIG instance; null: the whole GPU.")
+    attempt: int | None = strawberry.field(description="Number of the workload's attempt; null for a foreign pod.")
+    is_shared: bool = strawberry.field(description="Whether others may have had it at the same time.")
+    since: datetime = strawberry.field(description="When the server's agent first told of it.")
+    until: datetime | None = strawberry.field(description="When it was over; null: not yet.")
+
+    @classmethod
+    def from_domain(cls, noun: Holding, organization_id: UUID) -> Self:
+        return cls(
+            noun=noun,
+            organization_id=organization_id,
+            gpu_id=noun.gpu_id,
+            gpu=noun.gpu,
+            instance=noun.instance or None,
+            attempt=noun.attempt,
+            is_shared=noun.is_shared,
+            since=noun.since,
+            until=noun.until,
+        )
+
+    @strawberry.field(description="The workload; null for a pod that is no workload of this organization.")
+    async def workload(self, info: Info) -> Annotated[Workload, strawberry.lazy("app.graphql.nodes.workload")] | None:
+        noun = await self._workload(info)
+        return Workload.from_domain(noun) if noun and noun.organization_id == self.organization_id else None
+
+    @strawberry.field(description="Namespace and name of the pod; null where it belongs to another organization.")
+    async def pod(self, info: Info) -> str | None:
+        noun = await self._workload(info)
+        is_theirs = noun is not None and noun.organization_id != self.organization_id
+        return None if is_theirs else f"{self.noun.namespace}/{self.noun.pod}"
+
+    async def _workload(self, info: Info) -> domain.Workload | None:
+        return await info.context.loaders.workloads.load(self.noun.workload_id) if self.noun.workload_id else None
+
+
 @strawberry.type(description="One try at running a workload: one Kubernetes Job, one pod, one server.")
 class Attempt:
+    noun: strawberry.Private[domain.Attempt]
+    organization_id: strawberry.Private[UUID]
     number: int = strawberry.field(description="Counted from 1.")
     job_name: str = strawberry.field(description="Name of its Kubernetes Job.")
     pod_name: str | None = strawberry.field(description="Name of its pod, once there is one.")
@@ -61,8 +107,10 @@ class Attempt:
     message: str = strawberry.field(description="One sentence about its end.")
 
     @classmethod
-    def from_domain(cls, noun: domain.Attempt) -> Self:
+    def from_domain(cls, noun: domain.Attempt, organization_id: UUID) -> Self:
         return cls(
+            noun=noun,
+            organization_id=organization_id,
             number=noun.number,
             job_name=noun.job_name,
             pod_name=noun.pod_name or None,
@@ -77,6 +125,11 @@ class Attempt:
             reason=noun.reason,
             message=noun.message,
         )
+
+    @strawberry.field(description="The GPUs that it has or had, as its server's node agent told.")
+    async def devices(self, info: Info) -> list[GpuHolding]:
+        found = await info.context.loaders.holdings.load(self.noun.workload_id)
+        return [GpuHolding.from_domain(it, self.organization_id) for it in found if it.attempt == self.number]
 
 
 @strawberry.type(description="A numbered fact about a workload. Events are never changed.")
@@ -216,7 +269,15 @@ class Workload:
 
     @strawberry.field(description="Every try, the first one first.")
     async def attempts(self, info: Info) -> list[Attempt]:
-        return [Attempt.from_domain(noun) for noun in await info.context.loaders.attempts.load(self.id)]
+        return [
+            Attempt.from_domain(noun, self.noun.organization_id)
+            for noun in await info.context.loaders.attempts.load(self.id)
+        ]
+
+    @strawberry.field(description="The GPUs that it has and had, as node agents told; those of all attempts, in order.")
+    async def devices(self, info: Info) -> list[GpuHolding]:
+        found = await info.context.loaders.holdings.load(self.id)
+        return [GpuHolding.from_domain(it, self.noun.organization_id) for it in found]
 
     @strawberry.field(description="Everything that happened, in order.")
     async def events(self, info: Info) -> list[WorkloadEvent]:

@@ -29,7 +29,7 @@ OWNERS = frozenset({"owner"})
 ROOT = {"viewer": PEOPLE | {"stranger"}, "organization": PEOPLE}
 FIELDS = {
     **dict.fromkeys(("id", "slug", "name", "gpuWorkloadsEnabled", "role", "projects"), PEOPLE),
-    **dict.fromkeys(("servers", "volumes", "workload", "workloads", "workloadsCount"), MANAGERS),
+    **dict.fromkeys(("servers", "gpus", "gpu", "volumes", "workload", "workloads", "workloadsCount"), MANAGERS),
     **dict.fromkeys(("members", "tokens"), OWNERS),
 }
 MUTATIONS = {
@@ -102,7 +102,7 @@ async def test_who_may_read_what_of_an_organization(api: Api, who: str | None):
     assert isinstance(organization, graphql.GraphQLObjectType)
     before = await written()
     for name, may in FIELDS.items():
-        arguments = f'(id: "{UUID(int=1)}")' if name == "workload" else ""
+        arguments = f'(id: "{UUID(int=1)}")' if name in ("workload", "gpu") else ""
         inner = selection(graphql.get_named_type(organization.fields[name].type))
         answer = await api.ask(f'{{ organization(slug: "acme") {{ {name}{arguments} {inner} }} }}', who=who)
         expected = {None} if who in may else refusal_code(who, is_by_id=False)

@@ -1,0 +1,144 @@
+"""Reads of GPUs on record, and of who has and had them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from tortoise.expressions import Q
+
+from agent.report import Health, HealthReason
+from app.store.gpu_models import GpuHolderRow, GpuRow
+from app.store.models import AttemptRow
+
+
+@dataclass(frozen=True)
+class GpuRecord:
+    """A device that a server's agent reported. `facts` are the fields of agent.report.Device that have no column."""
+
+    id: UUID
+    server_id: UUID
+    server: str
+    cluster: str
+    uuid: str
+    index: int
+    product: str
+    memory_mib: int | None
+    facts: dict[str, Any]
+    health: Health
+    health_reason: HealthReason | None
+    health_message: str
+    health_since: datetime | None
+    xid: int | None
+    first_seen_at: datetime
+    gone_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Who has or had a device, or with `instance` that MIG instance on it. Of an unknown pod there is no workload.
+
+    `until` is the attempt's end where that is known, though the agent has not told of it.
+    """
+
+    gpu_id: UUID
+    gpu: str
+    instance: str
+    workload_id: UUID | None
+    attempt: int | None
+    namespace: str
+    pod: str
+    container: str
+    is_shared: bool
+    since: datetime
+    until: datetime | None
+
+
+async def gpus_of(server_ids: Sequence[UUID]) -> list[GpuRecord]:
+    """By server and index; those that are gone as well."""
+    rows = GpuRow.filter(server_id__in=list(server_ids)).select_related("server")
+    return [_gpu(row) for row in await rows.order_by("server__name", "server__cluster", "index", "uuid")]
+
+
+async def find_gpu(gpu_id: UUID) -> GpuRecord | None:
+    row = await GpuRow.get_or_none(id=gpu_id).select_related("server")
+    return _gpu(row) if row else None
+
+
+def _gpu(row: GpuRow) -> GpuRecord:
+    return GpuRecord(
+        id=row.id,
+        server_id=row.server.id,
+        server=row.server.name,
+        cluster=row.server.cluster,
+        uuid=row.uuid,
+        index=row.index,
+        product=row.product,
+        memory_mib=row.memory_mib,
+        facts=row.facts,
+        health=Health(row.health),
+        health_reason=HealthReason(row.health_reason) if row.health_reason else None,
+        health_message=row.health_message,
+        health_since=row.health_since,
+        xid=row.xid,
+        first_seen_at=row.first_seen_at,
+        gone_at=row.gone_at,
+    )
+
+
+async def holders_of(gpu_ids: Sequence[UUID]) -> list[Holding]:
+    """Who has the devices now, as far as their agents have told."""
+    rows = await _holdings(GpuHolderRow.filter(gpu_id__in=list(gpu_ids), until=None).order_by("since", "id"))
+    return [holding for holding in rows if holding.until is None]
+
+
+async def history_of(gpu_id: UUID, most: int) -> list[Holding]:
+    """Who has and had the device, the latest first."""
+    return await _holdings(GpuHolderRow.filter(gpu_id=gpu_id).order_by("-since", "-id").limit(most))
+
+
+async def holdings_of(workload_ids: Sequence[UUID]) -> list[Holding]:
+    """Every device that the workloads have and had, in order of time."""
+    return await _holdings(GpuHolderRow.filter(workload_id__in=list(workload_ids)).order_by("since", "id"))
+
+
+async def holdings_between(server_ids: Sequence[UUID], start: datetime, end: datetime) -> list[Holding]:
+    """Of the servers' devices, those that overlap the time."""
+    on = GpuHolderRow.filter(gpu__server_id__in=list(server_ids), since__lt=end)
+    return await _holdings(on.filter(Q(until=None) | Q(until__gt=start)).order_by("since", "id"))
+
+
+_COLUMNS = (
+    "gpu_id",
+    "gpu__uuid",
+    "instance",
+    "workload_id",
+    "attempt",
+    "namespace",
+    "pod",
+    "container",
+    "is_shared",
+    "since",
+    "until",
+)
+
+
+async def _holdings(rows: Any) -> list[Holding]:
+    found = [Holding(*row) for row in await rows.values_list(*_COLUMNS)]
+    ends = await _ends({it.workload_id for it in found if it.workload_id and it.until is None})
+    return [_ended(it, ends) for it in found]
+
+
+async def _ends(workload_ids: Iterable[UUID]) -> dict[tuple[UUID, int], datetime]:
+    rows = AttemptRow.filter(workload_id__in=list(workload_ids), ended_at__isnull=False)
+    return {(row[0], row[1]): row[2] for row in await rows.values_list("workload_id", "number", "ended_at")}
+
+
+def _ended(holding: Holding, ends: dict[tuple[UUID, int], datetime]) -> Holding:
+    if holding.until is not None or holding.workload_id is None or holding.attempt is None:
+        return holding
+    end = ends.get((holding.workload_id, holding.attempt))
+    return Holding(**{**vars(holding), "until": max(end, holding.since)}) if end else holding
