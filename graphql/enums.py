@@ -11,8 +11,12 @@ from agent.report import DriverState, Health, HealthReason
 from app.domain.actions import Action
 from app.domain.agents import Freshness
 from app.domain.filters import SortField
+from app.domain.metrics import MetricType as WorkloadMetricType
 from app.domain.people import Role, Scope
 from app.domain.states import Phase, Reason, Status
+from app.domain.tallies import TallyGroup as TelemetryGroup
+from app.domain.tallies import TallyType as TelemetryType
+from app.domain.usage import Period, UsageGroup
 from app.domain.volumes import VolumeKind
 from app.domain.workload import EventType
 
@@ -23,13 +27,18 @@ __all__ = [
     "Freshness",
     "Health",
     "HealthReason",
+    "Period",
     "Phase",
     "Reason",
     "Role",
     "Scope",
     "SortField",
     "Status",
+    "TelemetryGroup",
+    "TelemetryType",
+    "UsageGroup",
     "VolumeKind",
+    "WorkloadMetricType",
 ]
 
 E = TypeVar(
@@ -47,6 +56,11 @@ E = TypeVar(
     HealthReason,
     DriverState,
     Freshness,
+    WorkloadMetricType,
+    TelemetryType,
+    TelemetryGroup,
+    Period,
+    UsageGroup,
 )
 
 
@@ -72,3 +86,8 @@ _register(Health, "GpuHealth", "How a GPU is.")
 _register(HealthReason, "GpuHealthReason", "Why a GPU is not OK.")
 _register(DriverState, "DriverState", "Whether a server's agent can see GPUs at all.")
 _register(Freshness, "AgentFreshness", "How long ago a server's agent was last heard.")
+_register(WorkloadMetricType, "WorkloadMetricType", "What is measured of a workload's GPUs.")
+_register(TelemetryType, "TelemetryType", "Which numbers about an organization.")
+_register(TelemetryGroup, "TelemetryGroup", "By what numbers of one moment can be grouped.")
+_register(Period, "Period", "Periods of the calendar.")
+_register(UsageGroup, "UsageGroup", "By what usage can be grouped.")

@@ -54,7 +54,9 @@ _COUNT = 2_500
 _ARRANGED, _SEARCHED = 7_500, 15_000  # of 100,000 workloads
 _ARRANGING, _SEARCHING = ("sortBy", "offset"), ("search", "filterBy")
 _MUTATION = 500
-_HEAVY = {"WorkloadLog": 5_900}  # by what a field returns: reading one asks a server, or unpacks a mebibyte
+# By what a field returns: reading a log asks a server, or unpacks a mebibyte; the others look at many rows.
+_HEAVY = {"WorkloadLog": 5_900, "Metric": 1_000, "Telemetry": 1_000, "Usage": 1_000}
+_HEAVY_FIELDS = {("Workload", "idleAllocatedGpus"): 200, ("Organization", "gpus"): 5_000}
 _BATCH = 20
 
 # The library's own bound on comparing every field with every other of its name; as it comes it allows half a second.
@@ -95,7 +97,7 @@ _HOW = (
     f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, a "
     f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
     f"more with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log "
-    f"{_HEAVY['WorkloadLog']}"
+    f"{_HEAVY['WorkloadLog']}, curves, numbers and usage {_HEAVY['Metric']} each"
 )
 
 
@@ -108,6 +110,11 @@ def _mutation_weight(field: GraphQLField) -> int:
     wanted = get_named_type(field.args["input"].type) if "input" in field.args else None
     takes_many = isinstance(wanted, GraphQLInputObjectType) and "ids" in wanted.fields
     return _MUTATION * _BATCH if takes_many else _MUTATION
+
+
+def _own(returned: GraphQLNamedType, parent: GraphQLNamedType, node: FieldNode) -> int:
+    """Of a field by itself, without what it holds."""
+    return _HEAVY.get(returned.name) or _HEAVY_FIELDS.get((parent.name, node.name.value), 1)
 
 
 @dataclass(frozen=True)
@@ -169,8 +176,8 @@ class _Scale:
             return self._found(field, node)
         returned = get_named_type(field.type)
         if not is_composite_type(returned):
-            return 1
-        own = _mutation_weight(field) if parent is self._schema.mutation_type else _HEAVY.get(returned.name, 1)
+            return _own(returned, parent, node)
+        own = _mutation_weight(field) if parent is self._schema.mutation_type else _own(returned, parent, node)
         times = page.size if parent.name.endswith("Connection") else _length(field)
         return own + times * (_OBJECT + self._inside(node.selection_set, returned, _NO_PAGE))
 

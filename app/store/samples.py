@@ -6,9 +6,10 @@ order and repetitions when a pack is read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from tortoise.backends.base.client import BaseDBAsyncClient
@@ -70,13 +71,17 @@ async def readings_of(devices: Sequence[Device], start: datetime, end: datetime)
     """Those from `start` until before `end`, in order of time; a device without any is missing."""
     rows = GpuSampleRow.filter(gpu_id__in={it.gpu_id for it in devices}, begins__gt=start - DAY, begins__lt=end)
     wanted = set(devices)
-    found: dict[Device, list[Reading]] = {}
     columns = ("gpu_id", "instance", "begins", "resolution", "data")
-    for gpu_id, instance, begins, resolution, data in await rows.order_by("begins").values_list(*columns):
-        device = Device(gpu_id, instance)
-        if device in wanted:
-            inside = [it for it in unpack(begins, data, resolution) if start <= it.at < end]
-            found[device] = [*found.get(device, ()), *inside]
+    packs = [it for it in await rows.values_list(*columns) if Device(it[0], it[1]) in wanted]
+    return await asyncio.to_thread(_unpacked, packs, start, end) if packs else {}
+
+
+def _unpacked(packs: Sequence[tuple[Any, ...]], start: datetime, end: datetime) -> dict[Device, list[Reading]]:
+    """Off the event loop: a year of one device is a hundred thousand readings."""
+    found: dict[Device, list[Reading]] = {}
+    for gpu_id, instance, begins, resolution, data in packs:
+        inside = [it for it in unpack(begins, data, resolution) if start <= it.at < end]
+        found.setdefault(Device(gpu_id, instance), []).extend(inside)
     return {device: sorted(it, key=lambda reading: reading.at) for device, it in found.items() if it}
 
 

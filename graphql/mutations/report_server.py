@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import strawberry
 
 from agent import report
 from app.commands import report_server as command
-from app.domain.errors import InvalidInputError
 from app.graphql.context import Info
 from app.graphql.enums import DriverState, Health, HealthReason
+from app.graphql.moments import moment
 
 
 @strawberry.input(description="A slice of a GPU in MIG mode.")
@@ -33,7 +33,7 @@ class DeviceHealthInput:
     xid: int | None = strawberry.field(default=None, description="Number of the XID event, where it was one.")
 
     def noun(self) -> report.DeviceHealth:
-        since = _moment("inventory.devices.health.since", self.since) if self.since else None
+        since = moment("inventory.devices.health.since", self.since) if self.since else None
         return report.DeviceHealth(self.health, self.reason, self.message, since, self.xid)
 
 
@@ -114,7 +114,7 @@ class SampleInput:
     def noun(self) -> report.Sample:
         return report.Sample(
             self.device,
-            _moment("samples.at", self.at),
+            moment("samples.at", self.at),
             self.utilization,
             self.memory_used_mib,
             self.power_watts,
@@ -149,9 +149,9 @@ class ReportServerInput:
             boot_id=self.boot_id,
             agent_version=self.agent_version,
             agent_id=self.agent_id,
-            started_at=_moment("startedAt", self.started_at),
+            started_at=moment("startedAt", self.started_at),
             sequence=self.sequence,
-            sent_at=_moment("sentAt", self.sent_at),
+            sent_at=moment("sentAt", self.sent_at),
             inventory=self.inventory.noun() if self.inventory else None,
             holders=None if self.holders is None else tuple(it.noun() for it in self.holders),
             samples=tuple(it.noun() for it in self.samples),
@@ -179,14 +179,3 @@ async def report_server(
         is_late=receipt.is_late,
         interval_seconds=receipt.interval_seconds,
     )
-
-
-_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-
-
-def _moment(field: str, at: datetime) -> datetime:
-    """In UTC; one without a zone is taken to be. Raises InvalidInputError for one that no clock shows."""
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
-    if not _EARLIEST <= aware <= _LATEST:
-        raise InvalidInputError.of(field, f"{at.isoformat()[:40]} is no time that a clock would show")
-    return aware.astimezone(UTC)

@@ -12,10 +12,12 @@ from app.domain.errors import InvalidInputError
 from app.graphql.context import Info
 from app.graphql.enums import DriverState, Freshness, Health, HealthReason
 from app.graphql.limits import LARGEST_PAGE
+from app.graphql.nodes.metrics import DEFAULT_SAMPLES, End, Metric, NumberOfSamples, Start, Types, metrics_of_gpu, query
 from app.graphql.nodes.workload import GpuHolding
 from app.store import gpus, servers
 from app.store.agents import AgentRecord
 from app.store.gpus import GpuRecord
+from app.store.samples import Device
 
 DEFAULT_HISTORY = 50
 
@@ -141,6 +143,12 @@ class Gpu:
             raise InvalidInputError.of("first", f"must be between 1 and {LARGEST_PAGE}; it is {first}")
         found = await gpus.history_of(self.id, first)
         return [GpuHolding.from_domain(it, self.organization_id) for it in found]
+
+    @strawberry.field(description="What it did, whoever had it. It weighs 1000.")
+    async def metrics(
+        self, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
+    ) -> list[Metric]:
+        return await metrics_of_gpu(Device(self.id), self.uuid, query(types, start, end, number_of_samples))
 
 
 async def gpus_of(slug: str, organization_id: UUID, *, gone: bool) -> list[Gpu]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
@@ -11,11 +12,13 @@ from app.commands.context import Access, open_organization, open_ready
 from app.domain import people as domain
 from app.domain.people import Permission
 from app.graphql.context import Info
-from app.graphql.enums import Role
+from app.graphql.enums import Period, Role, TelemetryGroup, TelemetryType, UsageGroup
+from app.graphql.moments import moment
 from app.graphql.nodes.gpu import Gpu, find_gpu, gpus_of
 from app.graphql.nodes.people import Member, Token
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server, servers_of
+from app.graphql.nodes.telemetry import DEFAULT_WINDOW, Telemetry, Usage, telemetry_of, usage_of
 from app.graphql.nodes.volume import Volume
 from app.graphql.nodes.workload import Workload
 from app.graphql.nodes.workload_list import (
@@ -97,6 +100,40 @@ class Organization:
     ) -> Gpu | None:
         await self._access(info)
         return await find_gpu(self.slug, self.id, id)
+
+    @strawberry.field(description="Numbers of this moment about its workloads, servers and GPUs. It weighs 1000.")
+    async def telemetry(
+        self,
+        info: Info,
+        type: Annotated[TelemetryType, strawberry.argument(description="Which numbers.")],  # noqa: A002 — the contract's
+        group_by: Annotated[
+            list[TelemetryGroup] | None,
+            strawberry.argument(description="By what; numbers about servers by SERVER, CLUSTER and PRODUCT only."),
+        ] = None,
+        cluster: Annotated[str | None, strawberry.argument(description="Only of that cluster.")] = None,
+        window_seconds: Annotated[
+            int, strawberry.argument(description="For how long a GPU must have done nothing to be idle, 60 to 86400.")
+        ] = DEFAULT_WINDOW,
+    ) -> Telemetry:
+        await self._access(info)
+        return await telemetry_of(info, (self.id, self.slug), type, group_by or (), cluster, window_seconds)
+
+    @strawberry.field(description="GPU-seconds by period and group, computed from all attempts. It weighs 1000.")
+    async def usage(
+        self,
+        info: Info,
+        start: Annotated[datetime, strawberry.argument(description="From then on.")],
+        end: Annotated[datetime, strawberry.argument(description="Until before then, at most ten years later.")],
+        period: Annotated[
+            Period | None, strawberry.argument(description="By which periods, at most 400; null: all in one.")
+        ] = None,
+        group_by: Annotated[
+            list[UsageGroup] | None, strawberry.argument(description="Whose; all in one unless given.")
+        ] = None,
+    ) -> list[Usage]:
+        await self._access(info)
+        now = info.context.services.commands.clock.now()
+        return await usage_of(self.id, moment("start", start), moment("end", end), period, group_by or (), now)
 
     @strawberry.field(description="Volumes that its workloads may mount, by name.")
     async def volumes(self, info: Info) -> list[Volume]:

@@ -17,7 +17,9 @@ from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
 from app.graphql.enums import Action, EventType, Phase, Reason, Status
 from app.graphql.nodes.log import WorkloadLog
+from app.graphql.nodes.metrics import DEFAULT_SAMPLES, End, Metric, NumberOfSamples, Start, Types, metrics_of, query
 from app.graphql.nodes.project import Project
+from app.graphql.nodes.telemetry import DEFAULT_WINDOW, idle_of
 from app.graphql.scalars import Long
 from app.graphql.shared_answers import Answers
 from app.reconcile.logs import MOST_LINES, Most, choose_attempt
@@ -278,6 +280,25 @@ class Workload:
     async def devices(self, info: Info) -> list[GpuHolding]:
         found = await info.context.loaders.holdings.load(self.id)
         return [GpuHolding.from_domain(it, self.noun.organization_id) for it in found]
+
+    @strawberry.field(description="What its GPUs did while it had them, together and each. It weighs 1000.")
+    async def metrics(
+        self, info: Info, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
+    ) -> list[Metric]:
+        wanted, now = query(types, start, end, number_of_samples), info.context.services.commands.clock.now()
+        attempts = await info.context.loaders.attempts.load(self.id)
+        return await metrics_of(attempts, self.gpu_count, wanted, now)
+
+    @strawberry.field(
+        description="How many of its GPUs did nothing for all of the last while; null where it has none that is known. "
+        "A GPU counts only where samples without a gap say so. It weighs 200."
+    )
+    async def idle_allocated_gpus(
+        self,
+        info: Info,
+        window_seconds: Annotated[int, strawberry.argument(description="The while, 60 to 86400.")] = DEFAULT_WINDOW,
+    ) -> int | None:
+        return await idle_of(info, self.id, window_seconds)
 
     @strawberry.field(description="Everything that happened, in order.")
     async def events(self, info: Info) -> list[WorkloadEvent]:

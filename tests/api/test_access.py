@@ -29,7 +29,9 @@ OWNERS = frozenset({"owner"})
 ROOT = {"viewer": PEOPLE | {"stranger"}, "organization": PEOPLE}
 FIELDS = {
     **dict.fromkeys(("id", "slug", "name", "gpuWorkloadsEnabled", "role", "projects"), PEOPLE),
-    **dict.fromkeys(("servers", "gpus", "gpu", "volumes", "workload", "workloads", "workloadsCount"), MANAGERS),
+    **dict.fromkeys(
+        ("servers", "gpus", "gpu", "telemetry", "usage", "volumes", "workload", "workloads", "workloadsCount"), MANAGERS
+    ),
     **dict.fromkeys(("members", "tokens"), OWNERS),
 }
 MUTATIONS = {
@@ -49,6 +51,11 @@ MUTATIONS = {
     "reportServer": frozenset({"agent"}),
 }
 SUBSCRIPTIONS = dict.fromkeys(("workloadEvents", "workloadStatus", "workloadLogs", "servers"), MANAGERS)
+ARGUMENTS = {
+    **dict.fromkeys(("workload", "gpu"), f'(id: "{UUID(int=1)}")'),
+    "telemetry": "(type: FREE_GPUS)",
+    "usage": '(start: "2026-11-01T00:00:00Z", end: "2026-12-01T00:00:00Z")',
+}
 ALLOWED_CODES = frozenset({None, "CONFLICT"})
 
 
@@ -102,7 +109,7 @@ async def test_who_may_read_what_of_an_organization(api: Api, who: str | None):
     assert isinstance(organization, graphql.GraphQLObjectType)
     before = await written()
     for name, may in FIELDS.items():
-        arguments = f'(id: "{UUID(int=1)}")' if name in ("workload", "gpu") else ""
+        arguments = ARGUMENTS.get(name, "")
         inner = selection(graphql.get_named_type(organization.fields[name].type))
         answer = await api.ask(f'{{ organization(slug: "acme") {{ {name}{arguments} {inner} }} }}', who=who)
         expected = {None} if who in may else refusal_code(who, is_by_id=False)

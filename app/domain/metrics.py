@@ -1,0 +1,108 @@
+"""Curves of what workloads did with their GPUs, and whether a GPU was idle. Pure.
+
+One rule runs through all of it: what was not measured is not known. It never counts as zero, nor as idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+
+from app.domain.samples import Reading, mean
+
+IDLE_PERCENT = 1.0  # a GPU is idle when it was in use for no more of the time, at any sample
+LONGEST_GAP = timedelta(minutes=2)  # between two samples, in a time that is taken to be known
+
+Edges = Sequence[tuple[datetime, datetime]]
+Curve = list[float | None]
+
+
+class MetricType(StrEnum):
+    GPU_UTILIZATION = "utilization"
+    GPU_MEMORY_USED = "memory_used_mib"
+    GPU_POWER = "power_watts"
+    GPU_TEMPERATURE = "temperature"
+    GPU_SM_CLOCK = "sm_clock_mhz"
+    ALLOCATED_GPUS = "allocated"
+
+    @property
+    def meaning(self) -> str:
+        return _METRIC_MEANINGS[self]
+
+
+_METRIC_MEANINGS = {
+    MetricType.GPU_UTILIZATION: "percent of the time in use; of several GPUs the mean",
+    MetricType.GPU_MEMORY_USED: "GPU memory in use, in MiB; of several GPUs the sum",
+    MetricType.GPU_POWER: "power drawn, in watts; of several GPUs the sum",
+    MetricType.GPU_TEMPERATURE: "degrees Celsius; of several GPUs the mean",
+    MetricType.GPU_SM_CLOCK: "clock of the multiprocessors, in MHz; of several GPUs the mean",
+    MetricType.ALLOCATED_GPUS: "how many GPUs the workload had; only for all GPUs together",
+}
+_SUMMED = frozenset({MetricType.GPU_MEMORY_USED, MetricType.GPU_POWER})
+
+
+@dataclass(frozen=True)
+class Span:
+    """`amount` GPUs from a moment on; `end` None: still."""
+
+    start: datetime
+    end: datetime | None
+    amount: int = 1
+
+    def overlap(self, start: datetime, end: datetime, now: datetime) -> float:
+        """Seconds of it in that time, none of them in the future."""
+        until = min(end, now, self.end or now)
+        return max(0.0, (until - max(start, self.start)).total_seconds())
+
+
+def edges(start: datetime, end: datetime, count: int) -> Edges:
+    """Equal parts of the time."""
+    width = (end - start) / count
+    return [(start + n * width, start + (n + 1) * width if n + 1 < count else end) for n in range(count)]
+
+
+def curve(readings: Iterable[Reading], metric: MetricType, parts: Edges) -> Curve:
+    """The mean of each part of the time; None where nothing was measured."""
+    start, width = parts[0][0], parts[0][1] - parts[0][0]
+    groups: list[list[float | None]] = [[] for _ in parts]
+    for reading in readings:
+        number = int((reading.at - start) / width)
+        if 0 <= number < len(parts):
+            groups[number].append(getattr(reading, metric.value))
+    return [mean(group) for group in groups]
+
+
+def inside(readings: Iterable[Reading], spans: Sequence[Span]) -> list[Reading]:
+    """Those of the times in which the workload had the GPU: what it did before and after is another's."""
+    return [it for it in readings if any(s.start <= it.at and (s.end is None or it.at < s.end) for s in spans)]
+
+
+def together(curves: Sequence[tuple[Curve, Sequence[Span]]], metric: MetricType, parts: Edges, now: datetime) -> Curve:
+    """Over all GPUs that were there in each part of the time. If one of them is not known, neither is the whole."""
+    whole: Curve = []
+    for number, (start, end) in enumerate(parts):
+        there = [values[number] for values, spans in curves if any(it.overlap(start, end, now) for it in spans)]
+        known = [value for value in there if value is not None]
+        is_known = bool(there) and len(known) == len(there)
+        whole.append((sum(known) if metric in _SUMMED else mean(known)) if is_known else None)
+    return whole
+
+
+def allocated(spans: Sequence[Span], parts: Edges, now: datetime) -> Curve:
+    """How many GPUs were allocated, in the mean of each part of the time; None for what is still to come."""
+    return [_mean_amount(spans, start, min(end, now), now) if start < now else None for start, end in parts]
+
+
+def _mean_amount(spans: Sequence[Span], start: datetime, end: datetime, now: datetime) -> float:
+    return sum(it.overlap(start, end, now) * it.amount for it in spans) / (end - start).total_seconds()
+
+
+def is_idle(readings: Sequence[Reading], start: datetime, end: datetime) -> bool:
+    """Whether it is known of the whole time, by samples without a gap, that the GPU did nothing."""
+    known = [it for it in readings if it.utilization is not None and start <= it.at < end]
+    moments = [start, *sorted(it.at for it in known), end]
+    has_gap = any(b - a > LONGEST_GAP for a, b in pairwise(moments))
+    return bool(known) and not has_gap and all((it.utilization or 0.0) <= IDLE_PERCENT for it in known)

@@ -1,0 +1,195 @@
+"""Whether the reports of 1,000 servers of 8 GPUs are kept as fast as they come, and what a GPU-day of samples takes.
+
+Run `python -m bench.reports` (`--quick` for a glance). A `gpuyard serve` of its own, on PostgreSQL with its commits on
+disk and then on SQLite, is sent reports over GraphQL as node agents send them, 32 at a time, as fast as it takes them:
+first each server's inventory, then rounds of one sample a GPU, 15 s apart in time. The headline is the rate of the
+rounds, divided by the 1,000 reports in 15 s that are needed (on SQLite by the demo's six servers). The second part
+stores days of samples, thins them out as the service does, and divides what the database takes by GPUs and days.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import uvloop
+from tortoise.connection import get_connection
+
+from app.auth.secrets import hash_token, new_token
+from app.commands.agent_tokens import create_agent_token
+from app.domain.agents import AgentBinding
+from app.domain.observed import ObservedNode
+from app.domain.samples import AS_THEY_CAME, BY_MINUTE, BY_QUARTER, Reading
+from app.store import samples, servers
+from app.store.connection import transaction
+from app.store.database import opened
+from app.store.gpu_models import GpuRow, GpuSampleRow
+from app.store.samples import Device
+from bench._product import SERVE, in_parallel, process, simulated
+from tests.postgres import find_programs, throw_away_server
+
+GPUS, INTERVAL = 8, 15
+CLUSTER = "bench"
+DOCUMENT = (Path(__file__).parent.parent / "graphql/operations/agent/report_server.graphql").read_text()
+DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
+
+
+@dataclass(frozen=True)
+class Scale:
+    servers: int
+    rounds: int
+    days: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    is_quick = parser.parse_args().quick
+    programs = find_programs()
+    if programs is None:
+        raise SystemExit("no PostgreSQL here: run `make postgres`")
+    with throw_away_server(programs) as port, tempfile.TemporaryDirectory() as folder:
+        large, small = (Scale(200, 2, 2), Scale(6, 20, 2)) if is_quick else (Scale(1000, 8, 5), Scale(6, 200, 5))
+        uvloop.run(run(f"postgres://postgres@127.0.0.1:{port}/postgres", large, 1000, Path(folder, "p"), "PostgreSQL"))
+        uvloop.run(run(f"sqlite:///{folder}/s.db", small, 6, Path(folder, "s"), "SQLite"))
+
+
+async def run(url: str, scale: Scale, needed_servers: int, folder: Path, name: str) -> None:
+    folder.mkdir()
+    token = new_token()
+    async with opened(url):
+        await prepare(scale.servers, token, is_sqlite=url.startswith("sqlite"))
+    async with serving(folder, url) as address:
+        rate = await send_all(address, token, scale)
+    needed = needed_servers / INTERVAL
+    print(f"{name}: {rate:.0f} reports/s handled ÷ {needed:.1f}/s needed = {rate / needed:.1f} (aim: at least 1)")
+    async with opened(url):
+        await storage(scale.days, name, is_sqlite=url.startswith("sqlite"))
+
+
+async def prepare(count: int, token: str, *, is_sqlite: bool) -> None:
+    now = datetime.now(UTC)
+    await servers.record_nodes(CLUSTER, [(a_node(number), "bench") for number in range(count)], now)
+    await create_agent_token(AgentBinding(CLUSTER), hash_token(token), now)
+    if not is_sqlite:
+        connection = get_connection("asyncpg")
+        for setting in DURABLE:
+            await connection.execute_script(f"ALTER SYSTEM SET {setting} = on")
+        await connection.execute_script("SELECT pg_reload_conf()")
+
+
+def a_node(number: int) -> ObservedNode:
+    gpus = (("nvidia.com/gpu", GPUS),)
+    return ObservedNode(f"gpu-{number}", "", True, False, (), (), "", 64_000, 2**39, gpus, gpus)
+
+
+@asynccontextmanager
+async def serving(folder: Path, url: str) -> AsyncIterator[str]:
+    """The address of a service whose own cluster is small: it places nothing here."""
+    async with simulated(folder, [], {}) as kubeconfig:
+        environment = {"GPUYARD_DATABASE_URL": url, "GPUYARD_KUBECONFIG": str(kubeconfig), "GPUYARD_PORT": "0"}
+        log = folder / "serve.log"
+        with process([sys.executable, *SERVE], environment, log):
+            async with asyncio.timeout(60):
+                while "GPUYard serves " not in log.read_text():
+                    await asyncio.sleep(0.05)
+            yield log.read_text().partition("GPUYard serves ")[2].split()[0]
+
+
+async def send_all(address: str, token: str, scale: Scale) -> float:
+    """Reports a second, of those with samples alone."""
+    began = datetime.now(UTC) - timedelta(seconds=scale.rounds * INTERVAL)
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    async with aiohttp.ClientSession(address, headers=headers, trust_env=False) as session:
+
+        async def send(number: int, sequence: int) -> None:
+            body = a_report(number, sequence, began)
+            async with session.post("/graphql", data=orjson.dumps(body)) as answer:
+                receipt = (await answer.json()).get("data", {}).get("reportServer")
+            if not receipt or receipt["isLate"] or receipt["wantsEverything"]:
+                raise SystemExit(f"the report was not taken: {receipt}")
+
+        await in_parallel(scale.servers, lambda number: send(number, 0))
+        since = time.monotonic()
+        for sequence in range(1, scale.rounds + 1):
+            await in_parallel(scale.servers, _round(send, sequence))
+        return scale.servers * scale.rounds / (time.monotonic() - since)
+
+
+def _round(send: Callable[[int, int], Awaitable[None]], sequence: int) -> Callable[[int], Awaitable[None]]:
+    return lambda number: send(number, sequence)
+
+
+def a_report(number: int, sequence: int, began: datetime) -> dict[str, Any]:
+    """The first has the inventory, all others one sample of each GPU."""
+    at = (began + timedelta(seconds=sequence * INTERVAL)).isoformat()
+    uuids = [f"GPU-{number:04}-{index}-0000-0000-000000000000" for index in range(GPUS)]
+    devices = [{"uuid": uuid, "index": index, "product": "NVIDIA H100"} for index, uuid in enumerate(uuids)]
+    numbers = {"utilization": 87.0, "memoryUsedMib": 71234, "powerWatts": 612.5, "temperature": 61, "smClockMhz": 1755}
+    report = {
+        "node": f"gpu-{number}",
+        "bootId": "boot",
+        "agentVersion": "bench",
+        "agentId": f"agent-{number}",
+        "startedAt": began.isoformat(),
+        "sequence": sequence,
+        "sentAt": datetime.now(UTC).isoformat(),
+    }
+    told = {"samples": [{"device": uuid, "at": at, **numbers} for uuid in uuids]}
+    whole = {"inventory": {"state": "OK", "devices": devices}, "holders": []}
+    return {"query": DOCUMENT, "variables": {"input": {**report, **(told if sequence else whole)}}}
+
+
+async def storage(days: int, name: str, *, is_sqlite: bool) -> None:
+    """Bytes that a GPU-day takes, with its indexes, as it came and thinned out."""
+    await GpuSampleRow.all().delete()
+    gpus = [row.id for row in await GpuRow.all().limit(20)]
+    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days)
+    for gpu in gpus:
+        for day in range(days):
+            await a_day(Device(gpu), start + timedelta(days=day))
+    taken = [await size(is_sqlite=is_sqlite) / len(gpus) / days]
+    later = start + timedelta(days=days)
+    for step in ((AS_THEY_CAME, BY_MINUTE), (BY_MINUTE, BY_QUARTER)):
+        while await samples.thin_out(later, *step, 20):
+            pass
+        taken.append(await size(is_sqlite=is_sqlite) / len(gpus) / days)
+    whole, minutes, quarters = (f"{it / 1024:.1f} KiB" for it in taken)
+    print(f"{name}: a GPU-day takes {whole} at {INTERVAL} s, {minutes} by minute, {quarters} by quarter of an hour")
+
+
+async def a_day(device: Device, day: datetime) -> None:
+    readings = [
+        Reading(day + timedelta(seconds=s), s % 101, 70_000 + s % 900, 600.0 + s % 37, 60, 1755)
+        for s in range(0, 86_400, INTERVAL)
+    ]
+    async with transaction() as connection:
+        await samples.append(connection, {device: readings})
+
+
+async def size(*, is_sqlite: bool) -> float:
+    """Of the table and its indexes, without what deleted rows have left."""
+    connection = get_connection("sqlite" if is_sqlite else "asyncpg")
+    if is_sqlite:
+        query = "SELECT sum(pgsize) AS n FROM dbstat WHERE name LIKE '%gpu_samples%'"
+        await connection.execute_script("VACUUM")
+    else:
+        query = "SELECT pg_total_relation_size('gpu_samples') AS n"
+        await connection.execute_script("VACUUM FULL gpu_samples")
+    [row] = await connection.execute_query_dict(query)
+    return float(row["n"])
+
+
+if __name__ == "__main__":
+    main()
