@@ -8,7 +8,7 @@ from tortoise import fields
 from tortoise.indexes import Index
 
 class Migration(migrations.Migration):
-    dependencies = [('gpuyard', '0010_server_flags')]
+    dependencies = [('gpuyard', '0011_listed_index')]
 
     initial = False
 
