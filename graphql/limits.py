@@ -49,14 +49,28 @@ MAX_WEIGHT = 60_000  # half a second to a second
 _OBJECT = 5
 _LIST = 10
 _OF_SCHEMA = 5  # lists of introspection: what they nest is mostly short
-_LENGTHS = {"Attempt": 5, "WorkloadEvent": 20, "Server": 500, "Member": 500, "Token": 500, "Project": 500}
+_LENGTHS = {
+    "Attempt": 5,
+    "WorkloadEvent": 20,
+    "Server": 500,
+    "Member": 500,
+    "Token": 500,
+    "Project": 500,
+    "GpuHolding": 5,
+}
 _COUNT = 2_500
 _ARRANGED, _SEARCHED = 7_500, 15_000  # of 100,000 workloads
 _ARRANGING, _SEARCHING = ("sortBy", "offset"), ("search", "filterBy")
 _MUTATION = 500
 # By what a field returns: reading a log asks a server, or unpacks a mebibyte; the others look at many rows.
 _HEAVY = {"WorkloadLog": 5_900, "Metric": 1_000, "Telemetry": 1_000, "Usage": 1_000}
-_HEAVY_FIELDS = {("Workload", "idleAllocatedGpus"): 200, ("Organization", "gpus"): 5_000}
+_ONE_BY_ONE = 6_000  # too much for a list: each is read by itself
+_HEAVY_FIELDS = {
+    ("Workload", "idleAllocatedGpus"): 200,
+    ("Organization", "gpus"): 5_000,
+    ("Gpu", "history"): _ONE_BY_ONE,
+    ("Gpu", "metrics"): _ONE_BY_ONE,
+}
 _BATCH = 20
 
 # The library's own bound on comparing every field with every other of its name; as it comes it allows half a second.
@@ -114,7 +128,7 @@ def _mutation_weight(field: GraphQLField) -> int:
 
 def _own(returned: GraphQLNamedType, parent: GraphQLNamedType, node: FieldNode) -> int:
     """Of a field by itself, without what it holds."""
-    return _HEAVY.get(returned.name) or _HEAVY_FIELDS.get((parent.name, node.name.value), 1)
+    return _HEAVY_FIELDS.get((parent.name, node.name.value)) or _HEAVY.get(returned.name, 1)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -132,7 +132,9 @@ async def _holdings(rows: Any) -> list[Holding]:
     return [_ended(it, ends) for it in found]
 
 
-async def _ends(workload_ids: Iterable[UUID]) -> dict[tuple[UUID, int], datetime]:
+async def _ends(workload_ids: Collection[UUID]) -> dict[tuple[UUID, int], datetime]:
+    if not workload_ids:
+        return {}
     rows = AttemptRow.filter(workload_id__in=list(workload_ids), ended_at__isnull=False)
     return {(row[0], row[1]): row[2] for row in await rows.values_list("workload_id", "number", "ended_at")}
 

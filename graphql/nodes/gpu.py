@@ -135,7 +135,7 @@ class Gpu:
         found = await info.context.loaders.holders.load(self.id)
         return [GpuHolding.from_domain(it, self.organization_id) for it in found]
 
-    @strawberry.field(description="Who has and had it, the latest first.")
+    @strawberry.field(description="Who has and had it, the latest first. It weighs 6000: ask for one GPU.")
     async def history(
         self, first: Annotated[int, strawberry.argument(description="How many, 1 to 500.")] = DEFAULT_HISTORY
     ) -> list[GpuHolding]:
@@ -144,7 +144,7 @@ class Gpu:
         found = await gpus.history_of(self.id, first)
         return [GpuHolding.from_domain(it, self.organization_id) for it in found]
 
-    @strawberry.field(description="What it did, whoever had it. It weighs 1000.")
+    @strawberry.field(description="What it did, whoever had it. It weighs 6000: ask for one GPU.")
     async def metrics(
         self, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
     ) -> list[Metric]:

@@ -14,14 +14,16 @@ from app.graphql.schema import schema
 from app.store import mapping, people, servers, volumes
 from app.store.models import AttemptRow, EventRow, WorkloadRow
 from tests.api.test_reading import statements
+from tests.api.test_reports import send
 from tests.api.world import Api
 from tests.clock import START
 from tests.placement.builders import node
+from tests.reports import a_holder, a_report, an_inventory
 from tests.store.builders import CLUSTER, GPU, SERVER, a_new_workload
 
 TYPES = schema._schema.type_map
 # What an organization has, and the most of it that one request may ask for with everything in it.
-NESTED = {"project": 500, "attempts": 500, "envVars": 500, "labels": 500, "mounts": 500, "events": 90}
+NESTED = {"project": 500, "attempts": 500, "envVars": 500, "labels": 500, "mounts": 500, "events": 90, "devices": 500}
 PAGE = '{ organization(slug: "acme") { workloads(first: %d) { totalCount edges { node { id %s } } } } }'
 
 
@@ -73,9 +75,10 @@ async def cost(api: Api, query: str, who: str = "service") -> tuple[int, Any]:
 
 
 def test_every_list_below_a_workload_is_counted():
-    assert set(nested("Workload")) == {*NESTED, "log"}  # logs are read one by one; a request may ask for ten
+    # Logs and curves are read one by one; a request may ask for ten logs and a few dozen curves.
+    assert set(nested("Workload")) == {*NESTED, "log", "metrics"}
     assert nested("WorkloadEvent") == {"workload": "Workload"}
-    assert nested("Attempt") == {}
+    assert nested("Attempt") == {"devices": "GpuHolding"}
 
 
 @pytest.mark.parametrize("field", NESTED)
@@ -115,7 +118,8 @@ LISTS = {"projects": "Project", "members": "Member", "tokens": "Token", "servers
 
 async def test_an_organizations_lists_cost_the_same_at_any_length(api: Api):
     queries = {name: f"{name} {{ {leaves(kind)} }}" for name, kind in LISTS.items()}
-    assert set(nested("Organization")) == {*LISTS, "workload", "workloads"}
+    others = {"workload", "workloads", "gpu", "gpus", "telemetry", "usage"}
+    assert set(nested("Organization")) == {*LISTS, *others}
 
     async def costs() -> dict[str, tuple[int, int]]:
         """Statements and entries, by the list's name."""
@@ -130,6 +134,20 @@ async def test_an_organizations_lists_cost_the_same_at_any_length(api: Api):
     many = await costs()
     assert {name: sent for name, (sent, _) in few.items()} == {name: sent for name, (sent, _) in many.items()}
     assert all(many[name][1] == few[name][1] + 30 for name in LISTS)
+
+
+async def test_gpus_and_who_has_them_cost_the_same_for_any_number_of_them(api: Api):
+    inside = "uuid agent { freshness } holders { pod attempt workload { name } }"
+    servers_too = "servers { name agent { version } gpus { uuid } }"
+    query = f'{{ organization(slug: "acme") {{ gpus {{ {inside} }} {servers_too} }} }}'
+    costs = []
+    for sequence, count in ((1, 1), (2, 32)):
+        held = tuple(a_holder(f"pod-{number}", number) for number in range(count))
+        await send(api, a_report(sequence, inventory=an_inventory(count), holders=held))
+        sent, found = await cost(api, query)
+        assert len(found["gpus"]) == count
+        costs.append(sent)
+    assert costs[0] == costs[1]
 
 
 @pytest.mark.parametrize(

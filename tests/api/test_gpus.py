@@ -127,9 +127,3 @@ async def test_a_workload_is_told_of_its_gpu_that_failed_and_goes_on(api: Api):
     [told] = [it["message"] for it in found["events"] if it["type"] == "GPU_FAILED"]
     assert told == "its GPU GPU-0000 on gpu-1 is reported as failed: fell off the bus; nothing was stopped"
     assert report.sequence == 1
-
-
-async def test_the_number_of_statements_does_not_grow_with_the_gpus(api: Api):
-    await holding(api)
-    await send(api, a_report(2, inventory=an_inventory(32)))
-    assert len((await organization(api, HOLDERS))["gpus"]) == 32
