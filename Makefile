@@ -9,7 +9,7 @@ BENCHES := $(wildcard bench/[a-z]*.py)
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo format check lint types imports house test soak postgres chromium compiler bench bench-placement lock screenshots sdl released lifecycle-doc clean
+.PHONY: help setup demo format check lint types imports house test soak postgres chromium compiler bench bench-placement bench-queue lock screenshots sdl released lifecycle-doc clean
 
 ##@ Use
 help: ## show this list
@@ -61,7 +61,10 @@ bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement
 	@for file in $(or $(B),$(BENCHES)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 bench-placement: setup ## unallocated GPUs by policy; TRACES=DIR (holds openb/) PODS=default SEEDS=5
-	@$(BIN)/python -m bench.placement --traces "$(TRACES)" --pods $(or $(PODS),default) --seeds $(or $(SEEDS),5)
+	@$(BIN)/python -m bench.placement --traces "$(or $(TRACES),.)" --pods $(or $(PODS),default) --seeds $(or $(SEEDS),5)
+
+bench-queue: setup ## waits by order of the queue; TRACES=DIR (holds philly/) SEEDS=5
+	@$(BIN)/python -m bench.queueing --traces "$(or $(TRACES),.)" --seeds $(or $(SEEDS),5)
 
 ##@ Print and pin
 sdl: setup ## print the schema to graphql/schema.graphql

@@ -128,6 +128,11 @@ class Settings(BaseSettings):
         description="past the run limit given to the kubelet, before GPUYard stops it itself",
     )
     resync: int = Field(60, ge=1, description="how often everything is looked at again although nothing changed")
+    fair_share_half_life: int = Field(
+        7 * 24 * 3600,
+        ge=0,
+        description="after which what a project used weighs half as much; 0: it weighs nothing",
+    )
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
     inventory: InventorySource = Field(
         InventorySource.CLUSTER, description="agent: a server offers no GPU without a fresh report of its node agent"

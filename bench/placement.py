@@ -105,18 +105,20 @@ def hold_against_published(found: dict[str, list[Tally]]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="unallocated GPUs by policy, on the openb trace")
-    parser.add_argument("--traces", type=Path, help="the folder that holds openb/")
+    parser.add_argument("--traces", type=Path, default=Path(), help="the folder that holds openb/")
     parser.add_argument("--pods", default="default", help="which openb_pod_list_NAME.csv")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one seed: figures for a glance only")
     given = parser.parse_args()
+    seeds = 1 if given.quick else given.seeds
     try:
-        trace = read(given.traces or Path(), given.pods)
+        trace = read(given.traces, given.pods)
     except OSError as error:
         print(f"not run: {error.strerror}: {error.filename}; give the traces' folder with --traces")
         return 0
-    found = compare("all pods", trace, given.seeds)
+    found = compare("all pods", trace, seeds)
     held = given.pods != "default" or hold_against_published(found)
-    whole = compare("whole GPUs", trace.whole_only(), given.seeds)
+    whole = compare("whole GPUs", trace.whole_only(), seeds)
     for title, tallies in (("all pods", found), ("whole GPUs", whole)):
         print(f"{title}: " + ", ".join(f"at {load} % {_ratio(tallies, load):.2f}" for load in LOADS) + " of FGD")
     print(f"ratio: {_ratio(found, 100):.3f}")

@@ -132,6 +132,7 @@ class Reason(StrEnum):
     SUBMITTED = "submitted"
     WAITING_FOR_GPUS = "waiting_for_gpus"
     WAITING_FOR_CPU_OR_MEMORY = "waiting_for_cpu_or_memory"
+    BEHIND_RESERVATION = "behind_reservation"
     NO_USABLE_SERVER = "no_usable_server"
     DRIVER_TOO_OLD = "driver_too_old"
     NEVER_FITS = "never_fits"
@@ -182,6 +183,7 @@ _REASON_MEANINGS = {
     Reason.SUBMITTED: "accepted; not yet looked at",
     Reason.WAITING_FOR_GPUS: "no server has enough free GPUs",
     Reason.WAITING_FOR_CPU_OR_MEMORY: "a server has the GPUs free, but not the CPU or memory",
+    Reason.BEHIND_RESERVATION: "GPUs that it could have are kept for a workload that goes before it",
     Reason.NO_USABLE_SERVER: "every server that is large enough is closed to new work",
     Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",
     Reason.NEVER_FITS: "no server is large enough, free or not",

@@ -1,8 +1,8 @@
 """Why a shape that fits nowhere waits: one reason, and one sentence with the numbers in it.
 
-The first that holds: too large for every server; no large enough server is usable; their drivers are too old; their
-GPUs are taken; their CPU or memory is short. Unhealthy and cordoned GPUs count as there, so that an outage never reads
-as an impossible request. Left out: when it will run.
+The first that holds: too large for every server; no large enough server is usable; their drivers are too old; what is
+free is kept for somebody who goes before; their GPUs are taken; their CPU or memory is short. Unhealthy and cordoned
+GPUs count as there, so that an outage never reads as an impossible request.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from app.placement.pool import Block, Pool, is_large_enough
 from app.placement.shape import Shape
 from app.placement.size import gpus_on_one_server, too_many_gpus
 from app.placement.snapshot import ServerCapacity
+from app.placement.timeline import Moment
 
 _AVOIDED = "avoided after a failed attempt"
 _MOST_CAUSES = 4  # more of them would make a sentence that nobody reads
@@ -40,6 +41,12 @@ def explain(shape: Shape, pool: Pool) -> Explanation:
         return Explanation(
             Reason.DRIVER_TOO_OLD, _driver_too_old(shape, pool) + _unheard(shape, pool) + _closed(shape, pool)
         )
+    return _of_what_is_free(shape, pool)
+
+
+def _of_what_is_free(shape: Shape, pool: Pool) -> Explanation:
+    if kept := pool.kept(shape):
+        return Explanation(Reason.BEHIND_RESERVATION, _kept(*kept, pool))
     block, aside = pool.roomiest_block(shape), _aside(shape, pool) + _unheard(shape, pool)
     if block is None:
         return Explanation(Reason.WAITING_FOR_GPUS, _waiting_for_gpus(shape, pool) + aside)
@@ -134,6 +141,17 @@ def _driver_too_old(shape: Shape, pool: Pool) -> str:
     return (
         f"needs driver {minimum} or newer for CUDA {shape.cuda}; "
         f"the newest on a {which} large enough is {words.version(newest)}{on}"
+    )
+
+
+# reservation
+
+
+def _kept(block: Block, start: Moment, pool: Pool) -> str:
+    free, on = gpus(block.gpus_free), pool.name(block.server)
+    return (
+        f"{free} {_are(block.gpus_free)} free on {on}, but kept for a workload that goes before it and starts there by "
+        f"{words.moment(start)} at the latest; with limits that end before then it would start now"
     )
 
 

@@ -7,17 +7,25 @@ looks at all servers, which rare sentences need; everything else goes by the she
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from app.domain.cuda import Version, driver_runs
 from app.domain.server import ServerId
+from app.placement.calendar import Calendar, Hold, Holds
 from app.placement.demand import NO_HISTORY, History
 from app.placement.rooms import Rooms
 from app.placement.shape import Shape
 from app.placement.shelf import Key, Shelf, best, running, shelve
 from app.placement.size import gpus_on_one_server, is_whole_gpu, largest_server
-from app.placement.slots import packing, slots
+from app.placement.slots import Slot, packing, slots
 from app.placement.snapshot import ServerCapacity
+from app.placement.timeline import Amount, Moment
+
+_REMEMBERED = 200  # shapes
+_BUT_WHAT_IS_FREE = attrgetter(
+    *(it.name for it in fields(ServerCapacity) if it.name not in {"cpu_free", "memory_free", "gpus_free"})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,10 @@ class Pool:
         for shelf in self._free:
             for key in shelf.keys:
                 self._held.setdefault(key[3], []).append((shelf, key))
-        self._numbers = {(slot.server.id, slot.resource): number for number, slot in enumerate(self._slots)}
+        self._numbers = {(slot.id, slot.resource): number for number, slot in enumerate(self._slots)}
+        self._fixed = {server.id: _fixed(server) for server in servers}
+        self._possible: dict[Shape, list[tuple[int, Slot, Amount]]] = {}
+        self._calendar = Calendar(self._free_amount, self._given_back)
         self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
         self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
         self._most_unusable = max((_most_free(server) for server in servers if server.unusable), default=0)
@@ -59,25 +70,94 @@ class Pool:
         """As people are told it: with its cluster only where the pool has servers of several."""
         return str(server) if self._names_clusters else server.name
 
-    def place(self, shape: Shape) -> tuple[ServerId, str] | None:
-        """Take what the shape asks for and say from where: (server, GPU resource name). None where nothing fits."""
+    def begin(self, now: Moment, holds: Holds) -> None:
+        """A plan begins: nothing is reserved. What runs and is not among `holds` may never end."""
+        self._calendar.begin(now, {server: it for server, it in holds.items() if server in self._held})
+
+    def renew(self, servers: Sequence[ServerCapacity]) -> bool:
+        """Take over what is free by now; False, and nothing done, where something else of the servers has changed."""
+        if len(servers) != len(self.servers) or any(_fixed(it) != self._fixed.get(it.id) for it in servers):
+            return False
+        for server in servers:
+            if not server.unusable:
+                self._set_free(server)
+        return True
+
+    def _set_free(self, server: ServerCapacity) -> None:
+        for at, (shelf, old) in enumerate(self._held.get(server.id, ())):
+            new = _free_key(server, shelf.resource)
+            if new != old:
+                self._move(server.id, at, new)
+
+    def place(self, shape: Shape, hold_seconds: float = 0) -> tuple[ServerId, str] | None:
+        """Take what the shape asks for and say from where: (server, GPU resource name). None where nothing fits.
+
+        Nor may it be in the way of a reservation if it stays for so long.
+        """
         avoided = self.avoided(shape)
         if best(self._free, shape, avoided) is None:
             return None  # far cheaper to see than to rank them all
-        slots_in_turn = (self._slots[choice.number] for choice in self._rooms.ranked(shape.ask))
-        slot = next(it for it in slots_in_turn if it.server.id not in avoided and driver_runs(it.driver, shape.cuda))
-        self._take(slot.server.id, slot.resource, shape)
-        return slot.server.id, slot.resource
+        ranked = (self._slots[choice.number] for choice in self._rooms.ranked(shape.ask))
+        found = (it for it in ranked if it.id not in avoided and driver_runs(it.driver, shape.cuda))
+        slot = next((it for it in found if self._has_room(it, shape, hold_seconds)), None)
+        if slot is None:
+            return None
+        self._take(slot.id, slot.resource, shape, hold_seconds)
+        return slot.id, slot.resource
 
-    def _take(self, server: ServerId, resource: str, shape: Shape) -> None:
+    def reserve(self, shape: Shape, hold_seconds: float) -> tuple[Moment, ServerId] | None:
+        """Promise it a place for the first moment that is certain; None where none is."""
+        starts = (
+            (start, self._held[slot.id][0][1][:3], number)
+            for number, slot, wanted in self._candidates(shape)
+            if (start := self._calendar.first_fit(slot.id, wanted, hold_seconds)) is not None
+        )
+        start, _, number = min(starts, default=(None, (), 0))
+        if start is None:
+            return None
+        slot = self._slots[number]
+        self._calendar.promise(slot.id, self._amount(slot, shape), start, hold_seconds)
+        return start, slot.id
+
+    def _candidates(self, shape: Shape) -> list[tuple[int, Slot, Amount]]:
+        """Where it might go some day, and what it would take there."""
+        found = self._possible.get(shape)
+        if found is None:
+            if len(self._possible) >= _REMEMBERED:
+                self._possible.clear()
+            avoided = self.avoided(shape)
+            some = ((number, slot) for number, slot in enumerate(self._slots) if driver_runs(slot.driver, shape.cuda))
+            found = [(number, slot, self._amount(slot, shape)) for number, slot in some if slot.id not in avoided]
+            self._possible[shape] = found
+        return found
+
+    def _has_room(self, slot: Slot, shape: Shape, seconds: float) -> bool:
+        return self._calendar.has_room(slot.id, self._amount(slot, shape), seconds)
+
+    def _amount(self, slot: Slot, shape: Shape) -> Amount:
+        return self._given_back(slot.id, _hold(slot.resource, shape, 0.0))
+
+    def _given_back(self, server: ServerId, hold: Hold) -> Amount:
+        gpus = tuple(hold.gpus if shelf.resource == hold.gpu_resource else 0 for shelf, _ in self._held[server])
+        return Amount(hold.cpu_millis, hold.memory_bytes, gpus)
+
+    def _free_amount(self, server: ServerId) -> Amount:
         held = self._held[server]
-        for at, (shelf, old) in enumerate(held):
-            gpus = shape.gpu_count if shelf.resource == resource else 0
-            new = (old[0] - gpus, old[1] - shape.cpu_millis, old[2] - shape.memory_bytes, server)
-            shelf.move(old, new)
-            held[at] = (shelf, new)
-            number = self._numbers[server, shelf.resource]
-            self._rooms.put(number, self._rooms.rooms[number]._replace(whole=new[0], cpu=new[1], memory=new[2]))
+        return Amount(held[0][1][1], held[0][1][2], tuple(key[0] for _, key in held))
+
+    def _take(self, server: ServerId, resource: str, shape: Shape, seconds: float) -> None:
+        self._calendar.begun(server, _hold(resource, shape, self._calendar.now + seconds))
+        for at, (shelf, (gpus, cpu, memory, _)) in enumerate(self._held[server]):
+            taken = shape.gpu_count if shelf.resource == resource else 0
+            self._move(server, at, (gpus - taken, cpu - shape.cpu_millis, memory - shape.memory_bytes, server))
+
+    def _move(self, server: ServerId, at: int, new: Key) -> None:
+        shelf, old = self._held[server][at]
+        shelf.move(old, new)
+        self._held[server][at] = (shelf, new)
+        number = self._numbers[server, shelf.resource]
+        self._rooms.put(number, self._rooms.rooms[number]._replace(whole=new[0], cpu=new[1], memory=new[2]))
+        self._calendar.changed(server)
 
     def avoided(self, shape: Shape) -> frozenset[ServerId]:
         """The servers to step over: none where no other could take the shape as it is now, were it idle.
@@ -85,6 +165,14 @@ class Pool:
         A failed try somewhere is better than to wait beside an idle server for one that is closed or has bad GPUs.
         """
         return shape.avoid if shape.avoid and best(self._offers, shape, shape.avoid) else frozenset()
+
+    def kept(self, shape: Shape) -> tuple[Block, Moment] | None:
+        """Where it would fit, were it not in the way of a reservation, and when the first one begins there."""
+        found = best(self._free, shape, self.avoided(shape))
+        if found is None:
+            return None
+        start = self._calendar.first_start(found[0][3])
+        return None if start is None else (self._block(*found), start)
 
     def has_large_enough(self, shape: Shape) -> bool:
         """Whatever its state and its driver."""
@@ -147,6 +235,10 @@ class Pool:
         return Block(id_, gpus, cpu, memory, unhealthy)
 
 
+def _hold(resource: str, shape: Shape, until: Moment) -> Hold:
+    return Hold(until, resource, shape.gpu_count, shape.cpu_millis, shape.memory_bytes)
+
+
 def is_large_enough(server: ServerCapacity, shape: Shape) -> bool:
     return (
         server.cpu_total >= shape.cpu_millis
@@ -162,6 +254,11 @@ def _newest(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[ServerI
 
 def _most_free(server: ServerCapacity) -> int:
     return max((count for resource, count in server.gpus_free.items() if is_whole_gpu(resource)), default=0)
+
+
+def _fixed(server: ServerCapacity) -> object:
+    """All of it but what is free; of one that may not be used all of it."""
+    return server if server.unusable else _BUT_WHAT_IS_FREE(server)
 
 
 def _free_key(server: ServerCapacity, resource: str) -> Key:

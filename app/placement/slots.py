@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from app.domain.cuda import Version
+from app.domain.server import ServerId
 from app.placement.demand import Demand, History
 from app.placement.packing import Packing
 from app.placement.room import Room
@@ -17,10 +18,8 @@ from app.placement.snapshot import ServerCapacity
 class Slot(NamedTuple):
     server: ServerCapacity
     resource: str
-
-    @property
-    def driver(self) -> Version | None:
-        return self.server.driver
+    id: ServerId
+    driver: Version | None
 
     @property
     def room(self) -> Room:
@@ -31,7 +30,11 @@ class Slot(NamedTuple):
 
 def slots(servers: Iterable[ServerCapacity]) -> list[Slot]:
     """The lesser ones first: among equal choices the better are kept. Names settle what is the same in everything."""
-    found = (Slot(server, resource) for server in servers for resource in filter(is_whole_gpu, server.gpus_total))
+    found = (
+        Slot(server, resource, server.id, server.driver)
+        for server in servers
+        for resource in filter(is_whole_gpu, server.gpus_total)
+    )
     return sorted(found, key=_lesser)
 
 
@@ -43,8 +46,8 @@ def _lesser(slot: Slot) -> tuple[object, ...]:
 
 def packing(found: Sequence[Slot], history: History) -> Packing:
     gpus: Counter[str] = Counter()
-    for server, resource in found:
-        gpus[server.product] += server.gpus_total[resource]
+    for slot in found:
+        gpus[slot.server.product] += slot.server.gpus_total[slot.resource]
     largest = max((slot.server.gpu_memory_mib or 0 for slot in found), default=0)
     dear = [(slot.server.gpu_memory_mib or 0) / largest for slot in found] if largest else ()
     return Packing(Demand(history, gpus), dear)

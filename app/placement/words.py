@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import ceil
 
 from app.domain.wording import gpus
 
@@ -42,6 +44,16 @@ def memory(size: int, *, round_up: bool = False) -> str:
 def version(parts: Sequence[int]) -> str:
     """A driver's version as NVIDIA prints it: every part but the first has two digits at least."""
     return ".".join([*map(str, parts[:1]), *(f"{part:02}" for part in parts[1:])])
+
+
+def moment(seconds: float) -> str:
+    """Seconds since 1970, rounded up to the minute: a promise is not to read as earlier than it is."""
+    return f"{datetime.fromtimestamp(ceil(seconds / 60) * 60, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def promised(server: str, seconds: float) -> str:
+    """Goes on where a sentence says why a workload waits."""
+    return f"; it starts on {server} by {moment(seconds)} at the latest, unless something goes before it"
 
 
 def listed(items: Sequence[str]) -> str:

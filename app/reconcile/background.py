@@ -19,10 +19,10 @@ from app.reconcile.board import Board
 from app.reconcile.claims import Claims
 from app.reconcile.cluster_loops import ONLY, ClusterLoops, Pace, Shared
 from app.reconcile.clusters import Cluster
-from app.reconcile.histories import Histories
 from app.reconcile.inventory import AgentInventory
 from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
+from app.reconcile.outlook import Outlooks
 from app.reconcile.recent import Known, Recent
 from app.reconcile.sample_keeper import SampleKeeper
 from app.reconcile.schedule import Scheduler
@@ -83,8 +83,9 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
+        outlooks = Outlooks(self.clock, self.pace.half_life)
         self._scheduler = Scheduler(
-            self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces, Histories(self.clock)
+            self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces, outlooks
         )
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(

@@ -54,6 +54,7 @@ class Pace:
     resync: int = 60
     lost_after: float = 60.0
     workers: int = 16
+    half_life: float = 7 * 24 * 3600.0  # of what projects have used; 0: it makes no difference
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import ceil
 from uuid import UUID
 
 from app.bus import Bus
@@ -24,12 +25,12 @@ from app.domain.people import Organization
 from app.domain.server import NO_FLAGS, ServerId
 from app.domain.states import Reason
 from app.domain.workload import Attempt, Workload, queue_deadline
-from app.placement.demand import History
-from app.placement.plan import Answer, Place, Plan, Request, plan
+from app.placement.plan import Answer, Outlook, Place, Plan, Planner
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
 from app.reconcile.board import NOTHING_FLAGGED, Board, Flags
 from app.reconcile.claims import Claims
-from app.reconcile.histories import Histories
+from app.reconcile.outlook import Outlooks, longest
 from app.store import people, reads, servers
 from app.store.reads import Waiting
 from app.store.servers import ServerRecord
@@ -44,7 +45,8 @@ class Scheduler:
     clock: Clock
     placed: Callable[[Workload, Attempt], None]  # told of every new attempt once it is stored
     namespaces: Namespaces
-    histories: Histories
+    outlooks: Outlooks
+    _planner: Planner = field(default_factory=Planner)
 
     async def tick(self) -> datetime | None:
         """Place what can be placed, word why the rest waits; returns when a waiting workload's time comes."""
@@ -83,9 +85,8 @@ class Scheduler:
         requests = [_request(w, slugs[w.organization_id], names) for w in queue]
         await self.board.inventory.refresh()
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
-        known = await self.histories.of({w.organization_id for w in queue})
-        histories = {slugs[organization]: history for organization, history in known.items()}
-        answers = (await asyncio.to_thread(_plan, requests, take, histories)).answers
+        outlook = await self.outlooks.look({w.organization_id: slugs[w.organization_id] for w in queue})
+        answers = (await asyncio.to_thread(_plan, self._planner, requests, take, outlook)).answers
         placements = {workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}
         await self._place(placements, slugs, flags)
         await self._explain(queue, answers)
@@ -148,8 +149,10 @@ class Scheduler:
             self.bus.wake_events(organization_id)
 
 
-def _plan(requests: Sequence[Request], take_snapshot: Callable[[], Snapshot], histories: Mapping[str, History]) -> Plan:
-    return plan(requests, take_snapshot(), histories)
+def _plan(
+    planner: Planner, requests: Sequence[Request], take_snapshot: Callable[[], Snapshot], outlook: Outlook
+) -> Plan:
+    return planner.plan(requests, take_snapshot(), outlook)
 
 
 def pool_owner(organizations: Iterable[Organization]) -> Callable[[ObservedNode], str]:
@@ -167,6 +170,9 @@ def _request(waiting: Waiting, slug: str, clusters: Sequence[str]) -> Request:
         memory_bytes=waiting.memory_bytes,
         queued_at=waiting.queued_at,
         cuda=CudaVersion.parse(waiting.cuda) if waiting.cuda else None,
+        project=waiting.project_id,
+        run_seconds=waiting.timeout_seconds,
+        hold_seconds=ceil(longest(waiting.start_timeout_seconds, waiting.timeout_seconds)),
         avoid=frozenset(avoided for text in waiting.avoid_servers for avoided in _avoided(text, clusters)),
     )
 

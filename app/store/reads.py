@@ -48,6 +48,9 @@ class Waiting:
     cpu_millis: int
     memory_bytes: int
     cuda: str | None
+    project_id: UUID | None
+    timeout_seconds: int
+    start_timeout_seconds: int
     queued_at: datetime
     not_before: datetime | None
     queue_timeout_seconds: int | None
@@ -63,6 +66,43 @@ async def waiting_workloads() -> list[Waiting]:
     """Everything that wants a server, of all organizations, longest waiting first."""
     query = WorkloadRow.filter(status=Status.PENDING.value, phase__in=mapping.WAITING).order_by("queued_at", "id")
     return [Waiting(*row) for row in await query.values_list(*_WAITING_COLUMNS)]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAttempt:
+    """What it holds of which server, for how long at most, and for whom."""
+
+    cluster: str
+    server: str
+    gpu_resource: str
+    placed_at: datetime
+    started_at: datetime | None
+    gpu_count: int
+    cpu_millis: int
+    memory_bytes: int
+    timeout_seconds: int
+    start_timeout_seconds: int
+    organization_id: UUID
+    project_id: UUID | None
+
+
+_OF_ATTEMPT = {"cluster", "server", "gpu_resource", "placed_at", "started_at"}
+_LIVE_COLUMNS = [it.name if it.name in _OF_ATTEMPT else f"workload__{it.name}" for it in fields(LiveAttempt)]
+
+
+async def live_attempts() -> list[LiveAttempt]:
+    """Those that are not over."""
+    rows = await AttemptRow.filter(cleaned_at=None, ended_at=None).values_list(*_LIVE_COLUMNS)
+    return [LiveAttempt(*row) for row in rows]
+
+
+async def runs_ended(
+    organization_id: UUID, after: datetime, up_to: datetime
+) -> list[tuple[UUID | None, int, datetime, datetime]]:
+    """Of the workloads that ended in that time and had executed, each one's last run."""
+    ended = WorkloadRow.filter(organization_id=organization_id, completed_at__gt=after, completed_at__lte=up_to)
+    rows = await ended.exclude(started_at=None).values_list("project_id", "gpu_count", "started_at", "completed_at")
+    return [(project_id, gpus, started_at, completed_at) for project_id, gpus, started_at, completed_at in rows]
 
 
 async def latest_sizes(organization_id: UUID, most: int) -> list[tuple[int, int, int]]:

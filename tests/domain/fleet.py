@@ -36,7 +36,8 @@ from app.domain.lifecycle import (
 from app.domain.observed import Observation, ObservedJob, ObservedNode, ObservedPod, Terminated
 from app.domain.server import ServerId
 from app.domain.workload import Attempt, EventType, NewEvent, Workload, job_name
-from app.placement.plan import Place, Request, plan
+from app.placement.plan import Place, plan
+from app.placement.request import Request
 from app.placement.snapshot import take_snapshot
 from app.reconcile.claims import Claims
 from tests.domain.builders import POLICY, RUN_LIMIT, START_LIMIT, a_job, a_pod, at

@@ -10,7 +10,8 @@ from uuid import UUID
 from app.domain.observed import ObservedNode, ObservedPod
 from app.domain.server import ServerId
 from app.domain.states import Reason
-from app.placement.plan import Answer, Place, Request, plan
+from app.placement.plan import Answer, Place, plan
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot
 
 GPU = "nvidia.com/gpu"

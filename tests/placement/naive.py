@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import log2
 from uuid import UUID
 
 from app.domain.cuda import driver_runs
 from app.domain.server import ServerId
-from app.placement.plan import Request
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity
 
 
@@ -37,8 +38,13 @@ class Room:
 
 def naive_plan(queue: Iterable[Request], servers: Iterable[ServerCapacity]) -> dict[UUID, tuple[ServerId, str] | None]:
     rooms = [Room(server) for server in servers]
-    turns = sorted(queue, key=lambda wanted: (-wanted.priority, wanted.queued_at, wanted.workload_id))
+    turns = sorted(queue, key=lambda wanted: (-wanted.priority, _size(wanted), wanted.queued_at, wanted.workload_id))
     return {wanted.workload_id: _place(wanted, rooms) for wanted in turns}
+
+
+def _size(wanted: Request) -> float:
+    """Doublings of a GPU-minute, a doubling forgiven for six hours."""
+    return log2(wanted.gpu_count * wanted.run_seconds / 60) + wanted.queued_at.timestamp() / 21_600
 
 
 def fits(wanted: Request, room: Room, resource: str) -> bool:

@@ -11,7 +11,8 @@ import pytest
 
 from app.domain.cuda import CudaVersion
 from app.domain.states import Reason
-from app.placement.plan import Request, Waits
+from app.placement.plan import Waits
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity
 from tests.placement.builders import GI, GPU, answer, answers, capacity, request, server, told
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from app.cluster.observer import Observer
 from app.cluster.port import Kind
 from app.cluster.projection import Projection
-from app.placement.plan import Place, Plan, Request, plan
+from app.placement.plan import Place, Plan, plan
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot, take_snapshot
 
 Json = dict[str, Any]

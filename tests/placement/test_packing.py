@@ -9,7 +9,7 @@ import pytest
 
 from app.placement.demand import Demand, counted
 from app.placement.packing import Packing
-from app.placement.plan import Place, plan
+from app.placement.plan import Outlook, Place, plan
 from app.placement.room import Ask, Room
 from app.placement.rooms import Rooms
 from app.placement.snapshot import ServerCapacity, Snapshot
@@ -20,7 +20,7 @@ ONE, TWO, EIGHT = Ask(1, 8_000, 64 * GI), Ask(2, 16_000, 128 * GI), Ask(8, 64_00
 
 def chosen(history: dict[Ask, int], gpus: int, *servers: ServerCapacity, **fields: Any) -> str:
     wanted = request(gpus=gpus, **fields)
-    found = plan([wanted], Snapshot(servers), {"acme": history}).placements
+    found = plan([wanted], Snapshot(servers), Outlook(histories={"acme": history})).placements
     return found[wanted.workload_id].server
 
 

@@ -7,7 +7,8 @@ import pytest
 from app.domain.cuda import CudaVersion
 from app.domain.server import ServerId
 from app.domain.states import Reason
-from app.placement.plan import Never, Place, Request, Waits
+from app.placement.plan import Never, Place, Waits
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, out_of_contact
 from tests.placement.builders import GI, GPU, answer, answers, capacity, request, server
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from app.domain.cuda import CudaVersion
 from app.domain.server import ServerId
 from app.domain.states import Reason
-from app.placement.plan import Never, Place, Plan, Request, Waits, plan
+from app.placement.plan import Never, Place, Plan, Waits, plan
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot
 from tests.depth import examples
 from tests.placement.builders import GPU, capacity, request

@@ -66,7 +66,8 @@ async def test_where_others_are_merely_full_the_cordoned_one_is_named_too(world:
     await tick(world)
     assert (await loaded(waiting)).message == (
         "needs 2 GPUs on one server; none is free on a server that qualifies; "
-        "it would fit on gpu-1, which is cordoned by ada: fans"
+        "it would fit on gpu-1, which is cordoned by ada: fans; "
+        "it starts on gpu-2 by 2026-11-30 13:33 UTC at the latest, unless something goes before it"
     )
 
 

@@ -64,7 +64,10 @@ async def test_who_came_first_is_placed_first(world: World):
     assert [w.id for w in await placed(world)] == [w.id for w in queue[:3]]
     last = await loaded(queue[3])
     assert (last.phase, last.reason) == (Phase.QUEUED, Reason.WAITING_FOR_GPUS)
-    assert last.message == "needs 1 GPU; none is free"
+    assert last.message == (
+        "needs 1 GPU; none is free; "
+        "it starts on gpu-1 by 2026-11-30 13:33 UTC at the latest, unless something goes before it"
+    )
 
 
 async def test_the_same_words_are_told_once(world: World):

@@ -1,0 +1,106 @@
+"""What a plan goes by beside the queue and the servers: what is usual, who used how much, and when what runs ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from app.clock import Clock
+from app.domain.server import ServerId
+from app.placement.calendar import Hold
+from app.placement.demand import History, counted
+from app.placement.plan import Outlook
+from app.placement.room import Ask
+from app.placement.usage import Run, decayed, faded
+from app.store import reads
+from app.store.reads import LiveAttempt
+
+_SUBMISSIONS = 2_000
+_GOOD_FOR = timedelta(minutes=1)  # a few submissions and ends more change little
+_HALF_LIVES = 5  # what is older weighs next to nothing
+_STOPPING = 120.0  # seconds past its limit that a run may need to be gone
+
+Used = Mapping[UUID | None, float]
+
+
+@dataclass
+class _Known:
+    """Of one organization, as of `at`."""
+
+    at: datetime
+    history: History = field(default_factory=dict)
+    ended: dict[UUID | None, float] = field(default_factory=dict)  # by project: GPU-seconds, decayed
+
+
+@dataclass
+class Outlooks:
+    """Keeps what is dear to read: the latest submissions, and what was used by runs that are over.
+
+    `half_life` is in seconds; 0 makes no difference between projects.
+    """
+
+    clock: Clock
+    half_life: float = 7 * 24 * 3600.0
+    _known: dict[UUID, _Known] = field(default_factory=dict)
+
+    async def look(self, slugs: Mapping[UUID, str]) -> Outlook:
+        """For the organizations named, by id."""
+        now, live = self.clock.now(), await reads.live_attempts()
+        known = {it: await self._of(it, now) for it in slugs}
+        return Outlook(
+            now=now.timestamp(),
+            holds=_holds(live),
+            histories={slugs[it]: found.history for it, found in known.items()},
+            used={slugs[it]: self._used(it, found, live, now) for it, found in known.items() if self.half_life},
+        )
+
+    async def _of(self, organization: UUID, now: datetime) -> _Known:
+        known = self._known.get(organization)
+        if known is None:
+            known = _Known(now - _HALF_LIVES * timedelta(seconds=self.half_life))
+        elif now - known.at < _GOOD_FOR:
+            return known
+        history = counted(Ask(*size) for size in await reads.latest_sizes(organization, _SUBMISSIONS))
+        passed = (now - known.at).total_seconds()
+        ended = {project: faded(used, passed, self.half_life) for project, used in known.ended.items()}
+        for project, gpus, start, end in await reads.runs_ended(organization, known.at, now) if self.half_life else ():
+            ended[project] = ended.get(project, 0.0) + self._weight(gpus, start, end, now=now)
+        self._known[organization] = _Known(now, _same(known.history, history), ended)
+        return self._known[organization]
+
+    def _used(self, organization: UUID, known: _Known, live: Iterable[LiveAttempt], now: datetime) -> Used:
+        used = dict(known.ended)
+        for it in live:
+            if it.organization_id == organization and it.started_at is not None:
+                weight = self._weight(it.gpu_count, it.started_at, now, now=now)
+                used[it.project_id] = used.get(it.project_id, 0.0) + weight
+        return used
+
+    def _weight(self, gpus: int, start: datetime, end: datetime, *, now: datetime) -> float:
+        return decayed(Run(gpus, start.timestamp(), end.timestamp()), now.timestamp(), self.half_life)
+
+
+def _same(old: History, new: History) -> History:
+    """The old one where it is equal: it is what has been worked out for."""
+    return old if old == new else new
+
+
+def _holds(live: Iterable[LiveAttempt]) -> dict[ServerId, Sequence[Hold]]:
+    holds: dict[ServerId, list[Hold]] = {}
+    for it in live:
+        hold = Hold(_gone_by(it), it.gpu_resource, it.gpu_count, it.cpu_millis, it.memory_bytes)
+        holds.setdefault(ServerId(it.server, it.cluster), []).append(hold)
+    return dict(holds)
+
+
+def _gone_by(it: LiveAttempt) -> float:
+    """When it has certainly given back what it holds, whatever becomes of it, as long as its server answers."""
+    begins = it.started_at or it.placed_at + timedelta(seconds=it.start_timeout_seconds)
+    return begins.astimezone(UTC).timestamp() + longest(0, it.timeout_seconds)
+
+
+def longest(start_seconds: int, run_seconds: int) -> float:
+    """How long a workload holds what it was given, at most: the time to start, its run limit, and to be stopped."""
+    return start_seconds + run_seconds + _STOPPING

@@ -1,0 +1,90 @@
+"""What a plan goes by: what is usual, what projects have used, and when what runs ends."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from app.domain.server import ServerId
+from app.domain.states import Phase
+from app.domain.workload import Workload
+from app.placement.calendar import Hold
+from app.placement.plan import Outlook
+from app.reconcile.outlook import Outlooks
+from app.store import people
+from tests.clock import START
+from tests.placement.builders import GI, GPU, node
+from tests.reconcile.builders import SERVER, World
+from tests.reconcile.test_scheduler import gpus, have, placed, tick
+from tests.store.builders import a_stored_workload, loaded
+
+DAY = 24 * 3600
+
+
+async def look(world: World, outlooks: Outlooks | None = None) -> Outlook:
+    return await (outlooks or Outlooks(world.clock)).look({world.organization.id: "acme"})
+
+
+async def ended(world: World, gpu_count: int, phase: Phase = Phase.QUEUED, **spec: object) -> Workload:
+    """It ran from a day ago until half a day ago."""
+    times = {"started_at": START - timedelta(days=1), "completed_at": START - timedelta(days=0.5)}
+    return await a_stored_workload(world.organization, spec=gpus(gpu_count, **spec), phase=phase, **times)
+
+
+async def test_what_is_usual_is_what_was_submitted(world: World):
+    for count in (1, 1, 4):
+        await world.submit(spec=gpus(count))
+    history = (await look(world)).histories["acme"]
+    assert {(ask.gpus, ask.cpu, ask.memory): count for ask, count in history.items()} == {
+        (1, 1000, GI): 2,
+        (4, 4000, GI): 1,
+    }
+
+
+async def test_what_is_usual_is_read_anew_after_a_minute(world: World):
+    outlooks = Outlooks(world.clock)
+    await world.submit(spec=gpus(1))
+    first = await look(world, outlooks)
+    await world.submit(spec=gpus(2))
+    assert (await look(world, outlooks)).histories == first.histories
+    world.clock.advance(60)
+    assert len((await look(world, outlooks)).histories["acme"]) == 2
+
+
+async def test_a_placed_workload_is_gone_by_its_limits(world: World):
+    workload = await world.place(spec=gpus(2))
+    limits = workload.spec.start_timeout_seconds + workload.spec.timeout_seconds + 120
+    assert (await look(world)).holds == {
+        ServerId(SERVER, "default"): [Hold(START.timestamp() + limits, GPU, 2, 2000, GI)]
+    }
+
+
+async def test_use_of_runs_that_are_over_fades(world: World):
+    await ended(world, 2)
+    outlooks = Outlooks(world.clock, half_life=DAY)
+    [now] = (await look(world, outlooks)).used["acme"].values()
+    assert now == pytest.approx(2 * DAY / 2 * 2**-0.75, rel=0.01)
+    world.clock.advance(DAY)
+    [later] = (await look(world, outlooks)).used["acme"].values()
+    [anew] = (await look(world, Outlooks(world.clock, half_life=DAY))).used["acme"].values()
+    assert later == pytest.approx(now / 2)
+    assert later == pytest.approx(anew)
+
+
+async def test_without_a_half_life_use_is_not_looked_at(world: World):
+    await ended(world, 2)
+    assert (await look(world, Outlooks(world.clock, half_life=0))).used == {}
+
+
+async def test_a_project_that_used_much_waits_for_one_that_did_not(world: World):
+    have(world, node(SERVER, 1))
+    greedy = await people.add_project(world.organization.id, "greedy", "Greedy", START)
+    modest = await people.add_project(world.organization.id, "modest", "Modest", START)
+    await ended(world, 8, Phase.COMPLETED, project_id=greedy.id)
+    first = await world.submit(spec=gpus(1, project_id=greedy.id))
+    world.clock.advance(1)
+    second = await world.submit(spec=gpus(1, project_id=modest.id))
+    await tick(world)
+    assert [it.id for it in await placed(world)] == [second.id]
+    assert (await loaded(first)).waits
