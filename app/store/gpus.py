@@ -51,6 +51,7 @@ class Holding:
     attempt: int | None
     namespace: str
     pod: str
+    pod_uid: str
     container: str
     is_shared: bool
     since: datetime
@@ -119,6 +120,7 @@ _COLUMNS = (
     "attempt",
     "namespace",
     "pod",
+    "pod_uid",
     "container",
     "is_shared",
     "since",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from tortoise.backends.base.client import BaseDBAsyncClient
@@ -78,18 +78,29 @@ def _row(key: _Key, holder: Holder, owner: _Owner | None, at: datetime) -> GpuHo
 async def _owners(
     connection: BaseDBAsyncClient, server_id: UUID, holders: Iterable[Holder]
 ) -> dict[tuple[str, str, str], _Owner]:
-    """Whose the pods are. A name alone proves nothing: the attempt must be placed on this very server."""
-    named = {(it.namespace, it.pod, it.pod_uid): read_job_name(it.pod.rpartition("-")[0]) for it in holders}
-    ids = {owner[0] for owner in named.values() if owner}
-    if not ids:
+    """Whose the pods are. What a report says proves nothing: the attempt must be placed on this very server.
+
+    A pod is known by its name, which is its Job's with more behind it; where the agent knows only its uid, by that.
+    """
+    pods = {(it.namespace, it.pod, it.pod_uid) for it in holders}
+    named = {pod: owner for pod in pods if (owner := read_job_name(pod[1].rpartition("-")[0]))}
+    uids = {pod[2] for pod in pods if not pod[1] and pod[2]}
+    if not named and not uids:
         return {}
-    [(cluster, server)] = (
-        await ClusterServerRow.filter(id=server_id).using_db(connection).values_list("cluster", "name")
-    )
-    attempts = AttemptRow.filter(workload_id__in=list(ids), cluster=cluster, server=server).using_db(connection)
+    server = ClusterServerRow.filter(id=server_id).using_db(connection)
+    [(cluster, name)] = await server.values_list("cluster", "name")
+    placed = AttemptRow.filter(cluster=cluster, server=name).using_db(connection)
+    there = await _attempts(placed.filter(workload_id__in={it[0] for it in named.values()}))
+    found = {pod: _Owner(*it) for pod, it in named.items() if _is_of(pod, there.get(_Owner(*it)))}
+    live = await _attempts(placed.filter(cleaned_at=None, pod_uid__in=uids)) if uids else {}
+    by_uid = {uid: owner for owner, (_, uid) in live.items()}
+    return found | {pod: by_uid[pod[2]] for pod in pods if not pod[1] and pod[2] in by_uid}
+
+
+async def _attempts(rows: Any) -> dict[_Owner, tuple[str, str]]:
+    """Namespace and pod's uid of each."""
     columns = ("workload_id", "number", "namespace", "pod_uid")
-    there = {_Owner(it[0], it[1]): (it[2], it[3]) for it in await attempts.values_list(*columns)}
-    return {pod: owner for pod, it in named.items() if it and _is_of(pod, there.get(owner := _Owner(*it)))}
+    return {_Owner(it[0], it[1]): (it[2], it[3]) for it in await rows.values_list(*columns)}
 
 
 def _is_of(pod: tuple[str, str, str], attempt: tuple[str, str] | None) -> bool:

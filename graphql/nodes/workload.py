@@ -80,11 +80,15 @@ class GpuHolding:
         noun = await self._workload(info)
         return Workload.from_domain(noun) if noun and noun.organization_id == self.organization_id else None
 
-    @strawberry.field(description="Namespace and name of the pod; null where it belongs to another organization.")
+    @strawberry.field(
+        description="Namespace and name of the pod, or its uid where the agent knows no more; null where it belongs to "
+        "another organization."
+    )
     async def pod(self, info: Info) -> str | None:
         noun = await self._workload(info)
         is_theirs = noun is not None and noun.organization_id != self.organization_id
-        return None if is_theirs else f"{self.noun.namespace}/{self.noun.pod}"
+        name = f"{self.noun.namespace}/{self.noun.pod}" if self.noun.pod else self.noun.pod_uid
+        return None if is_theirs else name
 
     async def _workload(self, info: Info) -> domain.Workload | None:
         return await info.context.loaders.workloads.load(self.noun.workload_id) if self.noun.workload_id else None

@@ -16,6 +16,7 @@ from app.store.database import Database
 from app.store.gpu_models import GpuHolderRow, GpuRow, GpuSampleRow, ServerAgentRow
 from app.store.reports import Kept
 from app.store.samples import Device
+from app.store.writes import Change, apply_changes
 from tests.clock import START
 from tests.placement.builders import node
 from tests.reports import XID_79, a_device, a_holder, a_mig_device, a_report, a_sample, an_inventory
@@ -183,6 +184,16 @@ async def test_a_holder_is_the_attempt_that_is_placed_there_and_nobody_elses(ser
     await keep(other, a_report(1, inventory=an_inventory(), holders=(ours,)))
     stolen = await GpuHolderRow.filter(gpu__server_id=other).get()
     assert stolen.workload_id is None, "another server can't say that it has it"
+
+
+async def test_where_the_agent_knows_only_a_pods_uid_that_says_whose_it_is(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    known = replace(attempt, pod_uid="uid-1")
+    await apply_changes(workload.organization_id, [Change(workload, workload, attempt, known)], START)
+    ours, foreign = (a_holder("", n, namespace="", pod_uid=uid) for n, uid in enumerate(("uid-1", "uid-2")))
+    await keep(server, a_report(1, inventory=an_inventory(), holders=(ours, foreign)))
+    found = {row.pod_uid: row.workload_id for row in await GpuHolderRow.all()}
+    assert found == {"uid-1": workload.id, "uid-2": None}
 
 
 async def test_old_samples_are_thinned_out_by_whole_days_and_removed(server: UUID):
