@@ -69,7 +69,6 @@ _HEAVY_FIELDS = {
     ("Workload", "idleAllocatedGpus"): 200,
     ("Organization", "gpus"): 5_000,
     ("Gpu", "history"): _ONE_BY_ONE,
-    ("Gpu", "metrics"): _ONE_BY_ONE,
 }
 _BATCH = 20
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
 from strawberry.dataloader import DataLoader
 
 from app.domain.people import Project
+from app.domain.samples import Reading
 from app.domain.workload import Attempt, Event, Workload
-from app.store import agents, gpus, people, reads
+from app.store import agents, gpus, people, reads, samples
 from app.store.agents import AgentRecord
 from app.store.gpus import GpuRecord, Holding
+from app.store.samples import Device
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -40,6 +43,19 @@ def _grouped(
     return load
 
 
+Stretch = tuple[Device, datetime, datetime]
+
+
+async def _readings(stretches: list[Stretch]) -> list[list[Reading]]:
+    """A statement for all devices of the same time, which those of one request mostly have."""
+    found: dict[Stretch, list[Reading]] = {}
+    for start, end in {(start, end) for _, start, end in stretches}:
+        devices = [device for device, *time in stretches if time == [start, end]]
+        for device, readings in (await samples.readings_of(devices, start, end)).items():
+            found[device, start, end] = readings
+    return [found.get(stretch, []) for stretch in stretches]
+
+
 class Loaders:
     """Without a cache: a WebSocket lives long, and what was read once must not be shown for ever."""
 
@@ -52,3 +68,4 @@ class Loaders:
         self.holders: DataLoader[UUID, list[Holding]] = DataLoader(_grouped(gpus.holders_of, "gpu_id"), cache=False)
         self.holdings: DataLoader[UUID, list[Holding]] = DataLoader(_grouped(gpus.holdings_of), cache=False)
         self.agents: DataLoader[UUID, AgentRecord | None] = DataLoader(_in_order(agents.agents_of), cache=False)
+        self.readings: DataLoader[Stretch, list[Reading]] = DataLoader(_readings, cache=False)

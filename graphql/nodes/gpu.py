@@ -144,11 +144,13 @@ class Gpu:
         found = await gpus.history_of(self.id, first)
         return [GpuHolding.from_domain(it, self.organization_id) for it in found]
 
-    @strawberry.field(description="What it did, whoever had it. It weighs 6000: ask for one GPU.")
+    @strawberry.field(description="What it did, whoever had it. It weighs 1000.")
     async def metrics(
-        self, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
+        self, info: Info, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
     ) -> list[Metric]:
-        return await metrics_of_gpu(Device(self.id), self.uuid, query(types, start, end, number_of_samples))
+        wanted, device = query(types, start, end, number_of_samples), Device(self.id)
+        readings = await info.context.loaders.readings.load((device, wanted.start, wanted.end))
+        return metrics_of_gpu(device, self.uuid, readings, wanted)
 
 
 async def gpus_of(slug: str, organization_id: UUID, *, gone: bool) -> list[Gpu]:

@@ -15,7 +15,7 @@ from app.domain.samples import Reading
 from app.domain.workload import Attempt
 from app.graphql.enums import WorkloadMetricType
 from app.graphql.moments import moment
-from app.store import curves, samples
+from app.store import curves
 from app.store.curves import Use
 from app.store.samples import Device
 
@@ -108,9 +108,8 @@ def _metric(type_: MetricType, use: Use | None, values: Curve, wanted: Query, *,
     )
 
 
-async def metrics_of_gpu(device: Device, uuid: str, wanted: Query) -> list[Metric]:
+def metrics_of_gpu(device: Device, uuid: str, readings: Sequence[Reading], wanted: Query) -> list[Metric]:
     """Of a GPU whoever had it."""
-    found = (await samples.readings_of([device], wanted.start, wanted.end)).get(device, [])
     use = Use(device, uuid, ())
     types = [it for it in wanted.types if it is not MetricType.ALLOCATED_GPUS]
-    return [_metric(type_, use, curve(found, type_, wanted.parts), wanted) for type_ in types]
+    return [_metric(type_, use, curve(readings, type_, wanted.parts), wanted) for type_ in types]

@@ -137,7 +137,8 @@ async def test_an_organizations_lists_cost_the_same_at_any_length(api: Api):
 
 
 async def test_gpus_and_who_has_them_cost_the_same_for_any_number_of_them(api: Api):
-    inside = "uuid agent { freshness } holders { pod attempt workload { name } }"
+    time = 'start: "2026-11-30T12:00:00Z", end: "2026-11-30T13:00:00Z"'
+    inside = f"uuid holders {{ pod workload {{ name }} }} metrics(types: [GPU_POWER], {time}) {{ values {{ value }} }}"
     servers_too = "servers { name agent { version } gpus { uuid } }"
     query = f'{{ organization(slug: "acme") {{ gpus {{ {inside} }} {servers_too} }} }}'
     costs = []
