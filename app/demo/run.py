@@ -14,6 +14,7 @@ from rich.console import Console
 
 from app.clock import SystemClock
 from app.config import Settings, settings_with
+from app.demo.agent import DemoAgent, ensure_agent_token
 from app.demo.cluster import SimulatedCluster, ensure_cluster, stop_cluster
 from app.demo.folder import locked, write_private
 from app.demo.seed import TOKEN_FILE, Credentials, ensure_people
@@ -40,7 +41,17 @@ async def run_demo(options: DemoOptions, console: Console) -> None:
             await _create_namespace(settings)
             async with opened(settings.database_url):
                 credentials = await ensure_people(options.data, SystemClock().now())
-            await serve(settings, lambda url: _announce(options, console, url, cluster, credentials), once_ready=True)
+                token = await ensure_agent_token(options.data, SystemClock().now())
+            agent = DemoAgent(cluster.kubeconfig, token, options.data / "agent.log")
+
+            def ready(url: str) -> None:
+                agent.start(url)
+                _announce(options, console, url, cluster, credentials)
+
+            try:
+                await serve(settings, ready, once_ready=True)
+            finally:
+                agent.stop()
         finally:
             await stop_cluster(cluster)
 
