@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -70,10 +71,11 @@ async def run(url: str, scale: Scale, needed_servers: int, folder: Path, name: s
     token = new_token()
     async with opened(url):
         await prepare(scale.servers, token, is_sqlite=url.startswith("sqlite"))
-    async with serving(folder, url) as address:
-        rate = await send_all(address, token, scale)
+    async with serving(folder, url) as (address, pid):
+        rate, core = await send_all(address, token, scale, pid)
     needed = needed_servers / INTERVAL
     print(f"{name}: {rate:.0f} reports/s handled ÷ {needed:.1f}/s needed = {rate / needed:.1f} (aim: at least 1)")
+    print(f"{name}: a report takes the service {core * 1000:.1f} ms of a core, so a free one does for {1 / core:.0f}/s")
     async with opened(url):
         await storage(scale.days, name, is_sqlite=url.startswith("sqlite"))
 
@@ -95,20 +97,20 @@ def a_node(number: int) -> ObservedNode:
 
 
 @asynccontextmanager
-async def serving(folder: Path, url: str) -> AsyncIterator[str]:
-    """The address of a service whose own cluster is small: it places nothing here."""
+async def serving(folder: Path, url: str) -> AsyncIterator[tuple[str, int]]:
+    """Address and process id of a service whose own cluster is small: it places nothing here."""
     async with simulated(folder, [], {}) as kubeconfig:
         environment = {"GPUYARD_DATABASE_URL": url, "GPUYARD_KUBECONFIG": str(kubeconfig), "GPUYARD_PORT": "0"}
         log = folder / "serve.log"
-        with process([sys.executable, *SERVE], environment, log):
+        with process([sys.executable, *SERVE], environment, log) as pid:
             async with asyncio.timeout(60):
                 while "GPUYard serves " not in log.read_text():
                     await asyncio.sleep(0.05)
-            yield log.read_text().partition("GPUYard serves ")[2].split()[0]
+            yield log.read_text().partition("GPUYard serves ")[2].split()[0], pid
 
 
-async def send_all(address: str, token: str, scale: Scale) -> float:
-    """Reports a second, of those with samples alone."""
+async def send_all(address: str, token: str, scale: Scale, pid: int) -> tuple[float, float]:
+    """Reports a second, of those with samples alone, and seconds of a core that each took the service."""
     began = datetime.now(UTC) - timedelta(seconds=scale.rounds * INTERVAL)
     headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
     async with aiohttp.ClientSession(address, headers=headers, trust_env=False) as session:
@@ -121,10 +123,17 @@ async def send_all(address: str, token: str, scale: Scale) -> float:
                 raise SystemExit(f"the report was not taken: {receipt}")
 
         await in_parallel(scale.servers, lambda number: send(number, 0))
-        since = time.monotonic()
+        since, used = time.monotonic(), core_seconds(pid)
         for sequence in range(1, scale.rounds + 1):
             await in_parallel(scale.servers, _round(send, sequence))
-        return scale.servers * scale.rounds / (time.monotonic() - since)
+        count = scale.servers * scale.rounds
+        return count / (time.monotonic() - since), (core_seconds(pid) - used) / count
+
+
+def core_seconds(pid: int) -> float:
+    """Of all its threads so far, in user and kernel mode (proc(5))."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _round(send: Callable[[int, int], Awaitable[None]], sequence: int) -> Callable[[int], Awaitable[None]]:
