@@ -26,9 +26,10 @@ from app.demo.folder import FolderInUseError
 from app.demo.run import DemoOptions, run_demo
 from app.domain.agents import AgentBinding
 from app.domain.errors import DomainError
+from app.domain.gpus import WHOLE
 from app.domain.people import Role, Scope
 from app.domain.volumes import VolumeKind
-from app.domain.wording import plural
+from app.domain.wording import gpus
 from app.main import serve as run_server
 from app.store.database import DatabaseUnavailableError, UnsupportedDatabaseError, opened
 from app.telemetry import LogFormat, LogLevel, configure_logging
@@ -243,7 +244,9 @@ def list_servers() -> None:
         for server in await administer.list_servers():
             by = "by assignment" if server.flags.assigned_to else "by its label"
             owner = f"{server.organization_slug} {by}" if server.organization_slug else "nobody's"
-            line = f"{server.server_id} {plural(server.gpu_total, 'GPU')} {owner}"
+            counts = server.gpu_counts or {WHOLE: 0}
+            has = ", ".join(gpus(count, kind) for kind, count in sorted(counts.items()))
+            line = f"{server.server_id} {has} {owner}"
             line += ", gone" if server.gone_at else ""
             line += f", {server.cordon.words}" if server.cordon else ""
             _out.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -60,20 +60,32 @@ def uncordon(
 
 
 def servers_table(found: Sequence[Record]) -> Table:
-    """Names with their cluster only where there are several."""
-    several = len({it["cluster"] for it in found}) > 1
+    """Names with their cluster only where there are several, slices and shares only where there are any."""
+    several, parts = len({it["cluster"] for it in found}) > 1, any(map(_parts, found))
+    header = ("SERVER", "GPUS", "FREE", *(("SLICES FREE",) if parts else ()), "PRODUCT", "DRIVER", "STATE")
     rows = tuple(
         (
             _full(it) if several else it["name"],
             text(it["gpuCount"]),
             text(it["gpusFree"]),
+            *((_parts(it),) if parts else ()),
             it["product"] or "",
             it["driverVersion"] or "",
             _state(it),
         )
         for it in found
     )
-    return Table(("SERVER", "GPUS", "FREE", "PRODUCT", "DRIVER", "STATE"), rows)
+    return Table(header, rows)
+
+
+def _parts(it: Record) -> str:
+    """As `1g.10gb 5/7, shared 3/40`; a dash for what is free where that is not known."""
+    return ", ".join(
+        f"{' '.join(filter(None, (each['migProfile'], 'shared' if each['shared'] else '')))} "
+        f"{'-' if each['free'] is None else each['free']}/{each['total']}"
+        for each in it["gpuResources"]
+        if each["migProfile"] or each["shared"]
+    )
 
 
 def chosen(found: Sequence[Record], name: str) -> Record:

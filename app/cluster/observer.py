@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _PRODUCT = "nvidia.com/gpu.product"
 _GPU_MEMORY = "nvidia.com/gpu.memory"
+_COMPUTE = ("nvidia.com/gpu.compute.major", "nvidia.com/gpu.compute.minor")
+_SHARED = "-SHARED"
 _DRIVER = ("nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.{}", ("major", "minor", "rev"))
 _RUNTIME = ("nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime.{}", ("major", "minor"))
 _LONGEST_NUMBER = 18  # digits: what fits everywhere
@@ -68,6 +70,7 @@ class Observer:
     def _node(self, raw: Json) -> ObservedNode:
         metadata, spec, status = mapping(raw, "metadata"), mapping(raw, "spec"), mapping(raw, "status")
         marks, allocatable = mapping(metadata, "labels"), mapping(status, "allocatable")
+        capacity = self._gpus(mapping(status, "capacity"))
         return ObservedNode(
             name=needed(metadata, "name"),
             uid=text(metadata, "uid"),
@@ -78,12 +81,14 @@ class Observer:
             pool=text(marks, self.pool_label),
             cpu_millis=amount("cpu", allocatable.get("cpu", 0)),
             memory_bytes=amount("memory", allocatable.get("memory", 0)),
-            capacity_gpus=self._gpus(mapping(status, "capacity")),
+            capacity_gpus=capacity,
             allocatable_gpus=self._gpus(allocatable),
             product=text(marks, _PRODUCT),
             gpu_memory_mib=_decimal(text(marks, _GPU_MEMORY)),
             driver=_version(marks, *_DRIVER),
             cuda=_version(marks, *_RUNTIME),
+            compute_capability=_compute_capability(marks),
+            shared_gpus=tuple(name for name, _ in capacity if text(marks, f"{name}.product").endswith(_SHARED)),
         )
 
     def _gpus(self, resources: Json) -> tuple[tuple[str, int], ...]:
@@ -116,6 +121,12 @@ def _object(raw: object) -> Json:
 
 def _decimal(value: str) -> int | None:
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_NUMBER else None
+
+
+def _compute_capability(marks: Json) -> tuple[int, ...]:
+    """Empty unless both numbers are there."""
+    major, minor = (_decimal(text(marks, label)) for label in _COMPUTE)
+    return () if major is None or minor is None else (major, minor)
 
 
 def _version(marks: Json, full: str, part: str, parts: tuple[str, ...]) -> str:

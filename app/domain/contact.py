@@ -26,6 +26,6 @@ def regain_contact(decision: Decision) -> Decision:
     workload = decision.workload
     if workload.phase is not Phase.UNKNOWN or CreateJob() not in decision.actions:
         return decision
-    words = wording.placed(workload.server, workload.spec.resources.gpu_count)
+    words = wording.placed(workload.server, workload.spec.resources.gpu_count, workload.spec.gpu_requirements.kind)
     check_transition(workload.phase, Phase.CREATING)
     return replace(decision, workload=replace(workload, phase=Phase.CREATING, reason=Reason.PLACED, message=words))

@@ -418,7 +418,8 @@ def place(
     """Give a waiting workload its server: the next attempt, whose Job does not exist yet. `note` is told with it."""
     attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now, cluster=cluster)
     placed = replace(workload, attempt=attempt.number, server=server, cluster=cluster, not_before=None)
-    words = wording.placed(server, workload.spec.resources.gpu_count, note)
+    spec = workload.spec
+    words = wording.placed(server, spec.resources.gpu_count, spec.gpu_requirements.kind, note)
     return Decision(_move(placed, Status.PENDING, Phase.CREATING, Reason.PLACED, words), attempt)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from app.domain.gpus import Device, GpuLabels, Version, device_of
+
 NEUTRAL_WAITING = frozenset({"ContainerCreating", "PodInitializing"})  # every container waits so before it starts
 
 
@@ -126,7 +128,8 @@ class ObservedNode:
     """A node as the cluster shows it.
 
     `pool` is the value of the pool label, empty without it. `capacity_gpus` counts every device, `allocatable_gpus` the
-    healthy ones, both per resource name. `pressure` names conditions such as DiskPressure that are True.
+    healthy ones, both per resource name; of `shared_gpus` each device is a share. `pressure` names conditions such as
+    DiskPressure that are True.
     """
 
     name: str
@@ -144,7 +147,15 @@ class ObservedNode:
     gpu_memory_mib: int | None = None
     driver: str = ""
     cuda: str = ""
+    compute_capability: Version = ()
+    shared_gpus: tuple[str, ...] = ()
 
     @property
     def gpu_total(self) -> int:
+        """Slices and shares counted."""
         return sum(count for _, count in self.capacity_gpus)
+
+    def device(self, resource: str) -> Device:
+        """What each device of that resource name is."""
+        labels = GpuLabels(self.product, self.gpu_memory_mib, self.compute_capability, self.shared_gpus)
+        return device_of(resource, labels)

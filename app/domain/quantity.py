@@ -56,7 +56,9 @@ def format_cpu(millis: int) -> str:
 
 
 def format_memory(size: int) -> str:
-    """Bytes in the largest binary unit that stays whole."""
+    """Bytes in the largest unit that stays whole: a binary one, but for whole gigabytes."""
+    if size and size % 10**9 == 0:
+        return f"{size // 10**9}G"
     for suffix in ("Ti", "Gi", "Mi", "Ki"):
         unit = int(_SUFFIX[suffix])
         if size and size % unit == 0:

@@ -87,7 +87,7 @@ def accept(new_id: UUID, organization_id: UUID, spec: Submission, by: str, now: 
         submitted_by=by,
         created_at=now,
         queued_at=now,
-        message=wording.submitted(spec.resources.gpu_count),
+        message=wording.submitted(spec.resources.gpu_count, spec.gpu_requirements.kind),
     )
 
 

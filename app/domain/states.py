@@ -135,6 +135,7 @@ class Reason(StrEnum):
     BEHIND_RESERVATION = "behind_reservation"
     NO_USABLE_SERVER = "no_usable_server"
     DRIVER_TOO_OLD = "driver_too_old"
+    NO_MATCHING_GPU = "no_matching_gpu"
     NEVER_FITS = "never_fits"
     BACKING_OFF = "backing_off"
     HELD = "held"
@@ -186,6 +187,7 @@ _REASON_MEANINGS = {
     Reason.BEHIND_RESERVATION: "GPUs that it could have are kept for a workload that goes before it",
     Reason.NO_USABLE_SERVER: "every server that is large enough is closed to new work",
     Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",
+    Reason.NO_MATCHING_GPU: "no server has GPUs of the kind that it asks for",
     Reason.NEVER_FITS: "no server is large enough, free or not",
     Reason.BACKING_OFF: "an attempt failed for no fault of its own; another server is tried after a pause",
     Reason.HELD: "a person holds it; it takes no GPU until it is released",

@@ -33,7 +33,7 @@ MAX_MEMORY = 64 * 2**40
 MIN_SHARED_MEMORY = 2**20
 MAX_RETRIES = 10
 # Left out of a fingerprint where nobody gave them: an idempotency key from before they existed still finds its request.
-_LATER_FIELDS = {"labels": (), "mounts": (), "shared_memory_bytes": None}
+_LATER_FIELDS: dict[str, object] = {"labels": (), "mounts": (), "shared_memory_bytes": None, "gpu_requirements": {}}
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def check_idempotency_key(key: str | None) -> str | None:
 
 def fingerprint(submission: Submission) -> str:
     """Equal for equal requests: what an idempotency key is held against."""
-    fields = asdict(submission)
+    fields = {**asdict(submission), "gpu_requirements": submission.gpu_requirements.given()}
     given = {name: value for name, value in fields.items() if value != _LATER_FIELDS.get(name, ...)}
     body = json.dumps(given, sort_keys=True, default=str)
     return hashlib.sha256(body.encode()).hexdigest()

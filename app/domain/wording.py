@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from app.domain.gpus import WHOLE, GpuRequirements, Kind, format_capability
+from app.domain.quantity import format_memory
 from app.domain.workload import signal_of
 
 _SIGNAL_NAMES = {
@@ -36,8 +38,30 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def gpus(count: int) -> str:
-    return plural(count, "GPU")
+def gpus(count: int, kind: Kind = WHOLE, adjective: str = "") -> str:
+    """Slices and shares are never called GPUs without saying what they are."""
+    words = " ".join(filter(None, (adjective, "shared" if kind.is_shared else "")))
+    noun = f"{words} {_noun(kind)}".strip()
+    return f"{plural(count, noun)} {kind.mig_profile}".rstrip()
+
+
+def _noun(kind: Kind) -> str:
+    return "MIG slice" if kind.mig_profile else "GPU"
+
+
+def kinds(kind: Kind) -> str:
+    """In general: whole GPUs, MIG slices 1g.10gb, shared GPUs."""
+    which = "shared" if kind.is_shared else "" if kind.mig_profile else "whole"
+    return f"{which} {_noun(kind)}s {kind.mig_profile}".strip()
+
+
+def gpus_wanted(count: int, wanted: GpuRequirements) -> str:
+    product = f" of product {' or '.join(wanted.products)}" if wanted.products else ""
+    memory = f"{format_memory(wanted.memory_bytes)} of memory or more" if wanted.memory_bytes else ""
+    capability = format_capability(wanted.compute_capability)
+    capable = f"compute capability {capability} or higher" if capability else ""
+    more = " and ".join(filter(None, (memory, capable)))
+    return gpus(count, wanted.kind) + product + (f" with {more}" if more else "")
 
 
 def because(text: str) -> str:
@@ -45,8 +69,8 @@ def because(text: str) -> str:
     return f": {clip(text)}" if text.strip() else ""
 
 
-def submitted(gpu_count: int) -> str:
-    return f"accepted; waits for {plural(gpu_count, 'free GPU')} on one server"
+def submitted(gpu_count: int, kind: Kind = WHOLE) -> str:
+    return f"accepted; waits for {gpus(gpu_count, kind, 'free')} on one server"
 
 
 def held(by: str) -> str:
@@ -57,8 +81,8 @@ def released(by: str) -> str:
     return f"released by {by}; waits for free GPUs again"
 
 
-def placed(server: str, gpu_count: int, note: str = "") -> str:
-    return f"placed on {server} with {gpus(gpu_count)}; its Job is being created" + (f". {note}" if note else "")
+def placed(server: str, gpu_count: int, kind: Kind = WHOLE, note: str = "") -> str:
+    return f"placed on {server} with {gpus(gpu_count, kind)}; its Job is being created" + (f". {note}" if note else "")
 
 
 def newer_toolkit(cuda: str, supported: str) -> str:

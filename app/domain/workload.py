@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.labels import Labels
 from app.domain.server import ServerId
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
@@ -31,7 +32,7 @@ def read_job_name(name: str) -> tuple[UUID, int] | None:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one workload asks of a server: CPU in thousandths of a core, memory in bytes, whole GPUs."""
+    """What one workload asks of a server: GPUs, slices or shares, CPU in thousandths of a core, memory in bytes."""
 
     gpu_count: int
     cpu_millis: int
@@ -59,6 +60,7 @@ class Submission:
     labels: Labels = ()
     mounts: tuple[Mount, ...] = ()
     shared_memory_bytes: int | None = None
+    gpu_requirements: GpuRequirements = ANY_GPU
     project_id: UUID | None = None
     idempotency_key: str | None = None
 

@@ -1,8 +1,8 @@
 """Why a shape that fits nowhere waits: one reason, and one sentence with the numbers in it.
 
-The first that holds: too large for every server; no large enough server is usable; their drivers are too old; what is
-free is kept for somebody who goes before; their GPUs are taken; their CPU or memory is short. Unhealthy and cordoned
-GPUs count as there, so that an outage never reads as an impossible request.
+The first that holds: no server has such GPUs; too large for every server; no large enough server is usable; their
+drivers are too old; what is free is kept for somebody who goes before; their GPUs are taken; their CPU or memory is
+short. Unhealthy and cordoned GPUs count as there, so that an outage never reads as an impossible request.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from app.domain.gpus import ANY_GPU, satisfies
 from app.domain.states import Reason
-from app.domain.wording import gpus, plural
+from app.domain.wording import gpus, gpus_wanted, plural
 from app.placement import words
 from app.placement.pool import Block, Pool, is_large_enough
 from app.placement.shape import Shape
-from app.placement.size import gpus_on_one_server, too_many_gpus
+from app.placement.size import has_several_names, most_on_one_server
 from app.placement.snapshot import ServerCapacity
 from app.placement.timeline import Moment
+from app.placement.unmet import what_there_is
 
 _AVOIDED = "avoided after a failed attempt"
 _MOST_CAUSES = 4  # more of them would make a sentence that nobody reads
@@ -31,10 +33,22 @@ class Explanation(NamedTuple):
 
 def explain(shape: Shape, pool: Pool) -> Explanation:
     """Word why `shape` fits on none of the pool's servers, as they are by now."""
-    if pool.largest is None or gpus_on_one_server(pool.largest) < shape.gpu_count:
-        return Explanation(Reason.NEVER_FITS, too_many_gpus(shape.gpu_count, pool.largest, pool.name))
+    return _why_never(shape, pool) or _why_not_now(shape, pool)
+
+
+def _why_never(shape: Shape, pool: Pool) -> Explanation | None:
+    if not pool.devices():
+        return Explanation(Reason.NEVER_FITS, f"{_wanted(shape)}; the pool has no server with GPUs")
+    if not any(satisfies(device, shape.wanted) for device in pool.devices()):
+        return Explanation(Reason.NO_MATCHING_GPU, f"{_wanted(shape)}; {what_there_is(shape, pool)}")
+    if pool.most(shape) < shape.gpu_count:
+        return Explanation(Reason.NEVER_FITS, _too_many(shape, pool))
     if not pool.has_large_enough(shape):
         return Explanation(Reason.NEVER_FITS, _too_much_cpu_or_memory(shape, pool))
+    return None
+
+
+def _why_not_now(shape: Shape, pool: Pool) -> Explanation:
     if not pool.has_usable(shape._replace(cuda=None)):
         return Explanation(Reason.NO_USABLE_SERVER, _no_usable_server(shape, pool))
     if not pool.has_usable(shape):
@@ -74,12 +88,26 @@ def _unheard(shape: Shape, pool: Pool) -> str:
     return "".join(told)
 
 
+def _wanted(shape: Shape) -> str:
+    """Where it is said elsewhere in the sentence that one server must have it."""
+    return f"needs {gpus_wanted(shape.gpu_count, shape.wanted)}"
+
+
 # too large
+
+
+def _too_many(shape: Shape, pool: Pool) -> str:
+    most = pool.most(shape)
+    largest = min(it.id for it in pool.servers.values() if most_on_one_server(it, shape.wanted) == most)
+    of_one_kind = " of one kind" if has_several_names(pool.servers[largest], shape.wanted) else ""
+    which = "server" if shape.wanted == ANY_GPU else "server with such"
+    needs = words.needs(shape.gpu_count, shape.wanted)
+    return f"{needs}; the largest {which}, {pool.name(largest)}, has {most}{of_one_kind}"
 
 
 def _too_much_cpu_or_memory(shape: Shape, pool: Pool) -> str:
     enough_gpus = list(pool.large_enough(shape._replace(cpu_millis=0, memory_bytes=0)))
-    wanted = words.needs(shape.gpu_count).removesuffix(" on one server")
+    wanted = _wanted(shape)
     most_cpu = _most(enough_gpus, lambda server: server.cpu_total)
     if most_cpu.cpu_total < shape.cpu_millis:
         needed, has = f"{words.cpu(shape.cpu_millis)} cpu", words.cpu(most_cpu.cpu_total)
@@ -102,7 +130,7 @@ def _most(servers: Sequence[ServerCapacity], amount: Callable[[ServerCapacity], 
 
 
 def _no_usable_server(shape: Shape, pool: Pool) -> str:
-    wanted = words.needs(shape.gpu_count).removesuffix(" on one server")
+    wanted = _wanted(shape)
     large = list(pool.large_enough(shape))
     causes = Counter([server.unusable or _AVOIDED for server in large])
     if len(large) == 1:
@@ -161,13 +189,15 @@ def _kept(block: Block, start: Moment, pool: Pool) -> str:
 def _waiting_for_gpus(shape: Shape, pool: Pool) -> str:
     block = pool.largest_block(shape)
     # Said only where a reader would otherwise point at a server that is too small, closed or has an old driver.
-    which = " on a server that qualifies" if pool.most_free() > (block.gpus_free if block else 0) else ""
+    which = (
+        " on a server that qualifies" if pool.most_free(shape.wanted.kind) > (block.gpus_free if block else 0) else ""
+    )
     free = (
         f"the largest free block{which} is {block.gpus_free}, on {pool.name(block.server)}"
         if block
         else f"none is free{which}"
     )
-    return f"{words.needs(shape.gpu_count)}; {free}{_repair(shape, pool, block)}"
+    return f"{words.needs(shape.gpu_count, shape.wanted)}; {free}{_repair(shape, pool, block)}"
 
 
 def _repair(shape: Shape, pool: Pool, largest: Block | None) -> str:
@@ -192,7 +222,7 @@ def _are(count: int) -> str:
 def _shortage(shape: Shape, block: Block, server: str) -> str:
     cpu, cpu_needed = words.cpu(block.cpu_free), words.cpu(shape.cpu_millis)
     memory, memory_needed = words.memory(block.memory_free), words.memory(shape.memory_bytes, round_up=True)
-    free = f"{gpus(block.gpus_free)} {_are(block.gpus_free)} free on {server}, but it has"
+    free = f"{gpus(block.gpus_free, shape.wanted.kind)} {_are(block.gpus_free)} free on {server}, but it has"
     if block.memory_free >= shape.memory_bytes:
         return f"{free} {cpu} cpu free and {cpu_needed} are needed"
     if block.cpu_free >= shape.cpu_millis:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from app.placement.demand import Demand
 from app.placement.room import GPU, Ask, Room
@@ -17,10 +17,10 @@ _PART = 0.1  # of that: a whole GPU's worth left of those that are partly taken
 
 @dataclass(frozen=True)
 class Packing:
-    """`dear` says for each room by its number how dear its GPUs are, from 0 to 1; an empty one: all the same."""
+    """`dear` says for rooms by their number how dear their GPUs are, from 0 to 1; an empty one: all the same."""
 
     demand: Demand
-    dear: Sequence[float] = ()
+    dear: Mapping[int, float] = field(default_factory=dict)
 
     def key(self, number: int, room: Room, left: Room, ask: Ask) -> tuple[float, Room]:
         """What placing it there spoils, in GPUs; among equals, the room with the least left in it."""

@@ -3,7 +3,6 @@
 Caller: the scheduling loop, which writes the placements. A plan is a function of the queue, a snapshot and what is
 known beside them; the order in which they list things changes nothing. The first in the line that fit nowhere get a
 reservation where the known limits of what runs promise one; others may go before them if they are not in its way.
-Left out so far: MIG slices.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """No server on record is large enough. It may still wait: a server may be added."""
+    """No server on record could take it. It may still wait: a server may be added."""
 
-    reason: Literal[Reason.NEVER_FITS]
+    reason: Literal[Reason.NEVER_FITS, Reason.NO_MATCHING_GPU]
     message: str
 
 
@@ -188,4 +187,6 @@ def _placed(server: ServerId, gpu_resource: str) -> Place:
 
 def _worded(shape: Shape, pool: Pool) -> Waits | Never:
     reason, message = explain(shape, pool)
-    return Never(reason, message) if reason is Reason.NEVER_FITS else Waits(reason, message)
+    if reason is Reason.NEVER_FITS or reason is Reason.NO_MATCHING_GPU:
+        return Never(reason, message)
+    return Waits(reason, message)

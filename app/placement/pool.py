@@ -10,15 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
-from app.domain.cuda import Version, driver_runs
+from app.domain.cuda import Version
+from app.domain.gpus import Device, Kind
 from app.domain.server import ServerId
 from app.placement.calendar import Calendar, Hold, Holds
 from app.placement.demand import NO_HISTORY, History
+from app.placement.models import Models
 from app.placement.rooms import Rooms
 from app.placement.shape import Shape
-from app.placement.shelf import Key, Shelf, best, running, shelve
-from app.placement.size import gpus_on_one_server, is_whole_gpu, largest_server
-from app.placement.slots import Slot, packing, slots
+from app.placement.shelf import Key, Shelf, best, serving, shelve
+from app.placement.size import most_on_one_server
+from app.placement.slots import Slot, preference, slots
 from app.placement.snapshot import ServerCapacity
 from app.placement.timeline import Amount, Moment
 
@@ -46,14 +48,14 @@ class Pool:
         usable = [server for server in servers if not server.unusable]
         self.servers = {server.id: server for server in servers}
         self._names_clusters = len({server.cluster for server in servers}) > 1
-        self.largest = largest_server(servers)
         self._totals = shelve(servers, _total_key)
         self._usable_totals = shelve(usable, _total_key)
         self._offers = shelve(usable, _offer_key)
         self._free = shelve(usable, _free_key)
         self._closed = shelve((server for server in servers if server.is_closed), _free_key)
         self._slots = slots(usable)
-        self._rooms = Rooms((slot.room for slot in self._slots), packing(self._slots, history).key)
+        self._models = Models(slot.device for slot in self._slots)
+        self._rooms = Rooms((slot.room for slot in self._slots), preference(self._slots, history, self._models))
         self._held: dict[ServerId, list[tuple[Shelf, Key]]] = {}
         for shelf in self._free:
             for key in shelf.keys:
@@ -64,7 +66,7 @@ class Pool:
         self._calendar = Calendar(self._free_amount, self._given_back)
         self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
         self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
-        self._most_unusable = max((_most_free(server) for server in servers if server.unusable), default=0)
+        self._free_but_unusable = shelve((server for server in servers if server.unusable), _free_key)
 
     def name(self, server: ServerId) -> str:
         """As people are told it: with its cluster only where the pool has servers of several."""
@@ -97,8 +99,8 @@ class Pool:
         avoided = self.avoided(shape)
         if best(self._free, shape, avoided) is None:
             return None  # far cheaper to see than to rank them all
-        ranked = (self._slots[choice.number] for choice in self._rooms.ranked(shape.ask))
-        found = (it for it in ranked if it.id not in avoided and driver_runs(it.driver, shape.cuda))
+        ranked = (self._slots[it.number] for it in self._rooms.ranked(self._models.resolve(shape.ask) or shape.ask))
+        found = (it for it in ranked if it.id not in avoided and it.serves(shape))
         slot = next((it for it in found if self._has_room(it, shape, hold_seconds)), None)
         if slot is None:
             return None
@@ -126,7 +128,7 @@ class Pool:
             if len(self._possible) >= _REMEMBERED:
                 self._possible.clear()
             avoided = self.avoided(shape)
-            some = ((number, slot) for number, slot in enumerate(self._slots) if driver_runs(slot.driver, shape.cuda))
+            some = ((number, slot) for number, slot in enumerate(self._slots) if slot.serves(shape))
             found = [(number, slot, self._amount(slot, shape)) for number, slot in some if slot.id not in avoided]
             self._possible[shape] = found
         return found
@@ -184,7 +186,8 @@ class Pool:
 
     def large_enough(self, shape: Shape) -> Iterable[ServerCapacity]:
         """Every server that is, in no order, whatever its state and its driver."""
-        return map(self.servers.__getitem__, {name for shelf in self._totals for name in shelf.every(shape)})
+        shelves = serving(self._totals, shape._replace(cuda=None))
+        return map(self.servers.__getitem__, {name for shelf in shelves for name in shelf.every(shape)})
 
     def newest_driver(self, shape: Shape) -> tuple[Version, ServerId | None]:
         """The newest known driver on a large enough and usable server, and such a server."""
@@ -196,14 +199,14 @@ class Pool:
 
     def largest_block(self, shape: Shape) -> Block | None:
         """The most free GPUs on a server that would do for the shape if it were idle; None where none is free."""
-        qualifies, shelves = self._qualifier(shape), running(self._free, shape.cuda)
+        qualifies, shelves = self._qualifier(shape), serving(self._free, shape)
         tops = ((next(shelf.tops(1, qualifies), None), shelf.resource) for shelf in shelves)
         found = max(((top, resource) for top, resource in tops if top), default=None)
         return self._block(*found) if found else None
 
     def roomiest_block(self, shape: Shape) -> Block | None:
         """The most CPU beside enough free GPUs; None where no server has those."""
-        qualifies, shelves = self._qualifier(shape), running(self._free, shape.cuda)
+        qualifies, shelves = self._qualifier(shape), serving(self._free, shape)
         tops = ((top, shelf.resource) for shelf in shelves for top in shelf.tops(shape.gpu_count, qualifies))
         found = max(tops, key=lambda it: (it[0][1:], it[1]), default=None)
         return self._block(*found) if found else None
@@ -212,17 +215,32 @@ class Pool:
         """Those of servers with unhealthy GPUs that would do for the shape if they were idle and whole."""
         qualifies = self._qualifier(shape)
         for server in self._unhealthy:
-            if driver_runs(self.servers[server].driver, shape.cuda) and qualifies(server):
-                yield from (self._block(key, shelf.resource) for shelf, key in self._held[server])
+            if qualifies(server):
+                held = [(shelf, key) for shelf, key in self._held[server] if serving([shelf], shape)]
+                yield from (self._block(key, shelf.resource) for shelf, key in held)
 
     def closed(self, shape: Shape) -> ServerCapacity | None:
         """A server where the shape would fit now, were it not closed by a flag of ours."""
         found = best(self._closed, shape)
         return self.servers[found[0][3]] if found else None
 
-    def most_free(self) -> int:
-        """The most GPUs free on any server, even on one that may not be used."""
-        return max(self._most_unusable, *(shelf.keys[-1][0] for shelf in self._free), 0)
+    def most_free(self, kind: Kind) -> int:
+        """The most free of that kind on any server, even on one that may not be used or has other GPUs of the kind."""
+        shelves = (shelf for shelf in (*self._free, *self._free_but_unusable) if shelf.device.kind == kind)
+        return max((shelf.keys[-1][0] for shelf in shelves), default=0)
+
+    def devices(self) -> set[Device]:
+        """Everything that there is any of, on whatever server."""
+        return {shelf.device for shelf in self._totals if shelf.keys[-1][0] > 0}
+
+    def most(self, shape: Shape) -> int:
+        """The most on one server of what the shape's GPUs may be, whatever the server's state and driver."""
+        return max((shelf.keys[-1][0] for shelf in serving(self._totals, shape._replace(cuda=None))), default=0)
+
+    def with_devices(self, kind: Kind | None = None) -> set[ServerId]:
+        """The servers that have any GPU of the kind, or of whatever kind."""
+        shelves = (shelf for shelf in self._totals if kind is None or shelf.device.kind == kind)
+        return {key[3] for shelf in shelves for key in shelf.keys if key[0] > 0}
 
     def _qualifier(self, shape: Shape) -> Callable[[ServerId], bool]:
         avoided = self.avoided(shape)
@@ -243,17 +261,14 @@ def is_large_enough(server: ServerCapacity, shape: Shape) -> bool:
     return (
         server.cpu_total >= shape.cpu_millis
         and server.memory_total >= shape.memory_bytes
-        and gpus_on_one_server(server) >= shape.gpu_count
+        and most_on_one_server(server, shape.wanted) >= shape.gpu_count
     )
 
 
 def _newest(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[ServerId]) -> tuple[Version, ServerId | None]:
-    found = ((shelf.driver or (), shelf.first(shape, excluded)) for shelf in shelves)
+    any_driver = serving(shelves, shape._replace(cuda=None))
+    found = ((shelf.driver or (), shelf.first(shape, excluded)) for shelf in any_driver)
     return max(((driver, key[3]) for driver, key in found if key), default=((), None))
-
-
-def _most_free(server: ServerCapacity) -> int:
-    return max((count for resource, count in server.gpus_free.items() if is_whole_gpu(resource)), default=0)
 
 
 def _fixed(server: ServerCapacity) -> object:

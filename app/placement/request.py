@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.domain.cuda import CudaVersion
+from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.server import ServerId
 from app.placement.shape import Shape
 
@@ -30,7 +31,9 @@ class Request:
     project: UUID | None = None
     run_seconds: int = 3600
     hold_seconds: int = 3600
+    wanted: GpuRequirements = ANY_GPU
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.organization, self.gpu_count, self.cpu_millis, self.memory_bytes, self.cuda, self.avoid)
+        size = (self.gpu_count, self.cpu_millis, self.memory_bytes)
+        return Shape(self.organization, *size, self.cuda, self.avoid, self.wanted)

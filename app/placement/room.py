@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from app.domain.gpus import ANY_GPU, GpuRequirements
+
 GPU = 1000  # GPUs are counted in thousandths
 
 
@@ -15,7 +17,7 @@ class Ask(NamedTuple):
     """What a request takes of a server: CPU in thousandths of a core, memory in bytes.
 
     `share` is how much of each GPU it takes, in thousandths; less than all of it only where `gpus` is 1. `models` names
-    the products that will do; empty means any.
+    the products that will do; empty means any. `wanted` is how a person said that, until `models.Models` resolves it.
     """
 
     gpus: int
@@ -23,6 +25,7 @@ class Ask(NamedTuple):
     memory: int
     share: int = GPU
     models: frozenset[str] = frozenset()
+    wanted: GpuRequirements = ANY_GPU
 
     @property
     def gpu(self) -> int:

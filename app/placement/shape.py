@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.domain.cuda import CudaVersion
+from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.server import ServerId
 from app.placement.room import Ask
 
@@ -18,7 +19,8 @@ class Shape(NamedTuple):
     memory_bytes: int
     cuda: CudaVersion | None = None
     avoid: frozenset[ServerId] = frozenset()
+    wanted: GpuRequirements = ANY_GPU
 
     @property
     def ask(self) -> Ask:
-        return Ask(self.gpu_count, self.cpu_millis, self.memory_bytes)
+        return Ask(self.gpu_count, self.cpu_millis, self.memory_bytes, wanted=self.wanted)

@@ -12,10 +12,10 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from app.domain.cuda import CudaVersion, Version, driver_runs
+from app.domain.cuda import Version, driver_runs
+from app.domain.gpus import Device, satisfies
 from app.domain.server import ServerId
 from app.placement.shape import Shape
-from app.placement.size import is_whole_gpu
 from app.placement.snapshot import ServerCapacity
 
 Key = tuple[int, int, int, ServerId]
@@ -24,10 +24,11 @@ _FIRST = ServerId("")
 
 @dataclass(slots=True)
 class Shelf:
-    """The servers with one GPU resource name and one driver."""
+    """The servers with one GPU resource name, one driver, and one kind of device under that name."""
 
     resource: str
     driver: Version | None
+    device: Device
     keys: list[Key] = field(default_factory=list)
 
     def first(self, shape: Shape, excluded: Collection[ServerId]) -> Key | None:
@@ -67,22 +68,23 @@ class Shelf:
 
 
 def shelve(servers: Iterable[ServerCapacity], key_of: Callable[[ServerCapacity, str], Key]) -> list[Shelf]:
-    shelves: dict[tuple[str, Version | None], Shelf] = {}
+    shelves: dict[tuple[str, Version | None, Device], Shelf] = {}
     for server in servers:
-        for resource in filter(is_whole_gpu, server.gpus_total):
-            shelf = shelves.setdefault((resource, server.driver), Shelf(resource, server.driver))
+        for resource in server.gpus_total:
+            key = resource, server.driver, server.device(resource)
+            shelf = shelves.setdefault(key, Shelf(*key))
             shelf.keys.append(key_of(server, resource))
     for shelf in shelves.values():
         shelf.keys.sort()
     return list(shelves.values())
 
 
-def running(shelves: Iterable[Shelf], cuda: CudaVersion | None) -> list[Shelf]:
-    """The shelves whose driver runs that CUDA version."""
-    return [shelf for shelf in shelves if driver_runs(shelf.driver, cuda)]
+def serving(shelves: Iterable[Shelf], shape: Shape) -> list[Shelf]:
+    """The shelves whose devices are what the shape asks for and whose driver runs its CUDA version."""
+    return [it for it in shelves if satisfies(it.device, shape.wanted) and driver_runs(it.driver, shape.cuda)]
 
 
 def best(shelves: Iterable[Shelf], shape: Shape, excluded: Collection[ServerId] = ()) -> tuple[Key, str] | None:
     """The least key that fits, with its GPU resource name."""
-    found = ((shelf.first(shape, excluded), shelf.resource) for shelf in running(shelves, shape.cuda))
+    found = ((shelf.first(shape, excluded), shelf.resource) for shelf in serving(shelves, shape))
     return min(((key, resource) for key, resource in found if key), default=None)

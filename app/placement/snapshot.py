@@ -1,8 +1,8 @@
 """What the servers have free at one moment: the facts of nodes, pods and our own claims, added up once per plan.
 
-Called by `app.reconcile.board`, for the scheduling loop and for whoever shows what is free. Slices (MIG, shared GPUs)
-are counted under their own resource names, but nothing is planned on them yet. The age of a node's report is not
-weighed here.
+Called by `app.reconcile.board`, for the scheduling loop and for whoever shows what is free. MIG slices and shared GPUs
+are counted under their own resource names, whole GPUs under theirs, and nothing is added up over names. The age of a
+node's report is not weighed here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Self
 
 from app.domain.cuda import Version, parse_driver
+from app.domain.gpus import NO_LABELS, WHOLE, Device, GpuLabels, device_of
 from app.domain.observed import ObservedNode, ObservedPod, Taint
 from app.domain.server import ServerId
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
@@ -41,7 +42,8 @@ class ServerCapacity:
     """One server. `organization` is the slug of the pool's owner; CPU in thousandths of a core, memory in bytes.
 
     GPU counts are per resource name: `gpus_total` is the node's capacity with unhealthy devices in it,
-    `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is.
+    `gpus_allocatable` the healthy ones. A free amount may be negative where pods ask for more than there is. What a
+    name's devices are, `device` says; of the names in `shared_gpus` they are shares.
     `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
     `is_closed`: by a flag of ours, which is told even to those who wait for other servers.
     Where its cluster is out of contact, what is told is what was on record. `gpu_note` says where the node agent counts
@@ -65,19 +67,30 @@ class ServerCapacity:
     is_out_of_contact: bool = False
     is_closed: bool = False
     gpu_note: str = ""
+    compute_capability: Version = ()
+    shared_gpus: tuple[str, ...] = ()
 
     @property
     def id(self) -> ServerId:
         return ServerId(self.name, self.cluster)
 
+    def device(self, resource: str) -> Device:
+        """What each device of that resource name is."""
+        labels = GpuLabels(self.product, self.gpu_memory_mib, self.compute_capability, self.shared_gpus)
+        return device_of(resource, labels)
+
     @property
     def gpus_healthy(self) -> int:
-        return sum(self.gpus_allocatable.values())
+        """Whole ones."""
+        return self._whole(self.gpus_allocatable)
 
     @property
     def gpus_free_now(self) -> int:
-        """What nobody has asked for, whole GPUs and slices alike."""
-        return sum(max(0, free) for free in self.gpus_free.values())
+        """Whole GPUs that nobody has asked for."""
+        return self._whole(self.gpus_free)
+
+    def _whole(self, counts: Mapping[str, int]) -> int:
+        return sum(max(0, count) for resource, count in counts.items() if self.device(resource).kind == WHOLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +145,17 @@ def take_snapshot(
 
 
 def out_of_contact(
-    server: ServerId, organization: str, gpus: int, cpu_millis: int | None, memory_bytes: int | None, why: str
+    server: ServerId,
+    organization: str,
+    gpus: Mapping[str, int],
+    cpu_millis: int | None,
+    memory_bytes: int | None,
+    why: str,
+    labels: GpuLabels = NO_LABELS,
 ) -> ServerCapacity:
     """A server on record whose cluster does not answer: it counts by its size and takes nothing.
 
-    `gpus` is the most of one resource name. What is not on record, None, is taken to be enough. `why` reads after "is".
+    `gpus` is by resource name. What is not on record, None, is taken to be enough. `why` reads after "is".
     """
     return ServerCapacity(
         name=server.name,
@@ -147,10 +166,14 @@ def out_of_contact(
         memory_total=sys.maxsize if memory_bytes is None else memory_bytes,
         gpus_free={},
         gpus_allocatable={},
-        gpus_total={"": gpus},  # under which name is not on record
+        gpus_total=gpus,
         unusable=why,
         cluster=server.cluster,
         is_out_of_contact=True,
+        product=labels.product,
+        gpu_memory_mib=labels.memory_mib,
+        compute_capability=labels.compute_capability,
+        shared_gpus=labels.shared,
     )
 
 
@@ -195,6 +218,8 @@ def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: st
         gpu_memory_mib=node.gpu_memory_mib,
         unusable=unusable,
         gpu_note=note,
+        compute_capability=node.compute_capability,
+        shared_gpus=node.shared_gpus,
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import ceil
 
-from app.domain.wording import gpus
+from app.domain.gpus import GpuRequirements
+from app.domain.wording import gpus_wanted
 
 _UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 NOT_SHOWN = "the cluster does not show it"  # a server on record
@@ -21,9 +22,9 @@ def not_in_settings(cluster: str) -> str:
     return f"in cluster {cluster}, which the settings do not name"
 
 
-def needs(gpu_count: int) -> str:
+def needs(gpu_count: int, wanted: GpuRequirements) -> str:
     """The start of a sentence about a request; one GPU is on one server anyway."""
-    return f"needs {gpus(gpu_count)}" + (" on one server" if gpu_count > 1 else "")
+    return f"needs {gpus_wanted(gpu_count, wanted)}" + (" on one server" if gpu_count > 1 else "")
 
 
 def cpu(millis: int) -> str:

@@ -62,7 +62,8 @@ class Outlooks:
             known = _Known(now - _HALF_LIVES * timedelta(seconds=self.half_life))
         elif now - known.at < _GOOD_FOR:
             return known
-        history = counted(Ask(*size) for size in await reads.latest_sizes(organization, _SUBMISSIONS))
+        sizes = await reads.latest_sizes(organization, _SUBMISSIONS)
+        history = counted(Ask(gpus, cpu, memory, wanted=wanted) for gpus, cpu, memory, wanted in sizes)
         passed = (now - known.at).total_seconds()
         ended = {project: faded(used, passed, self.half_life) for project, used in known.ended.items()}
         for project, gpus, start, end in await reads.runs_ended(organization, known.at, now) if self.half_life else ():

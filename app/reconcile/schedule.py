@@ -18,6 +18,7 @@ from app.bus import Bus
 from app.clock import Clock
 from app.domain import wording
 from app.domain.cuda import CudaVersion, is_newer_minor
+from app.domain.gpus import GpuRequirements
 from app.domain.lifecycle import Decision, decide_waiting, place
 from app.domain.namespaces import Namespaces
 from app.domain.observed import ObservedNode
@@ -74,8 +75,8 @@ class Scheduler:
 
     def _on_record(self, record: ServerRecord) -> ServerCapacity:
         server, why = ServerId(record.name, record.cluster), self.board.no_answer(record.cluster)
-        size = (record.gpu_largest, record.cpu_millis, record.memory_bytes)
-        return out_of_contact(server, record.organization_slug, *size, why)
+        size = (record.gpus_total, record.cpu_millis, record.memory_bytes)
+        return out_of_contact(server, record.organization_slug, *size, why, record.labels)
 
     async def _plan(self, queue: Sequence[Waiting]) -> None:
         organizations = await people.organizations()
@@ -173,6 +174,7 @@ def _request(waiting: Waiting, slug: str, clusters: Sequence[str]) -> Request:
         project=waiting.project_id,
         run_seconds=waiting.timeout_seconds,
         hold_seconds=ceil(longest(waiting.start_timeout_seconds, waiting.timeout_seconds)),
+        wanted=GpuRequirements.read(waiting.gpu_requirements or {}),
         avoid=frozenset(avoided for text in waiting.avoid_servers for avoided in _avoided(text, clusters)),
     )
 

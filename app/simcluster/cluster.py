@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.simcluster.defaults import default_namespace
-from app.simcluster.fleet import NodeSpec, gpu_uuids, node_object
+from app.simcluster.fleet import NodeSpec, devices, node_object
 from app.simcluster.inside.context import Inside
 from app.simcluster.inside.engine import Engine
 from app.simcluster.inside.events import Recorder
@@ -52,8 +52,8 @@ class Cluster:
         if self.store.noted(_FLEET_MADE, "done") is not None:
             return
         for spec in fleet:
-            devices = gpu_uuids(spec.name, spec.gpus)
-            bad = tuple(devices[index] for index in spec.unhealthy)
+            known = [device for of_one_name in devices(spec).values() for device in of_one_name]
+            bad = tuple(known[index] for index in spec.unhealthy)
             NodeState(unhealthy=bad).save(self.store, spec.name)
             self.store.create(NODES, node_object(spec))
         self.store.note(_FLEET_MADE, "done", {})

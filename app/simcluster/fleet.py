@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -11,6 +12,7 @@ from app.simcluster.meta import Json
 
 GPU_RESOURCE = "nvidia.com/gpu"
 GPUS_ANNOTATION = "simcluster/gpus"
+DEVICES_ANNOTATION = "simcluster/devices"  # where there are slices or shares: ids by resource name, as JSON
 VERSION = "v1.36.2"
 _UUID_SPACE = uuid.UUID("6f1d2a52-7c0e-4f0b-9d0a-6a9b1c0e5d11")
 _FAMILIES = {
@@ -28,6 +30,11 @@ _FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
+    """`gpus` are those that are not cut into slices. `mig`: how many slices of each profile, which have resource names
+    of their own, or the plain one with `mig_single`. `replicas`: how many shares each GPU is, under the name for shared
+    ones, or the plain one without `rename_shared`. `unhealthy` are places among all devices.
+    """
+
     name: str
     gpus: int = 0
     product: str = ""
@@ -40,6 +47,10 @@ class NodeSpec:
     cuda: str = "13.0"
     unhealthy: tuple[int, ...] = ()
     cordoned: bool = False
+    mig: dict[str, int] = field(default_factory=dict)
+    mig_single: bool = False
+    replicas: int = 1
+    rename_shared: bool = True
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> NodeSpec:
@@ -67,13 +78,29 @@ def gpu_uuids(node: str, count: int) -> tuple[str, ...]:
     return tuple(f"GPU-{uuid.uuid5(_UUID_SPACE, f'{node}/{index}')}" for index in range(count))
 
 
+def devices(spec: NodeSpec) -> dict[str, tuple[str, ...]]:
+    """The ids of the node's devices by resource name, as the device plugin names them."""
+    found: dict[str, tuple[str, ...]] = {}
+    if spec.gpus:
+        whole = gpu_uuids(spec.name, spec.gpus)
+        shares = tuple(f"{device}::{number}" for number in range(spec.replicas) for device in whole)
+        is_renamed = spec.replicas > 1 and spec.rename_shared
+        found[f"{GPU_RESOURCE}.shared" if is_renamed else GPU_RESOURCE] = shares if spec.replicas > 1 else whole
+    for profile, count in spec.mig.items():
+        name = GPU_RESOURCE if spec.mig_single else f"nvidia.com/mig-{profile}"
+        found[name] = tuple(f"MIG-{uuid.uuid5(_UUID_SPACE, f'{spec.name}/{profile}/{at}')}" for at in range(count))
+    return found
+
+
 def node_object(spec: NodeSpec) -> Json:
     taints = [*spec.taints]
     node_spec: Json = {"taints": taints} if taints else {}
     if spec.cordoned:
         node_spec["unschedulable"] = True
     metadata: Json = {"name": spec.name, "labels": {**_base_labels(spec.name), **_gpu_labels(spec), **spec.labels}}
-    if spec.gpus:
+    if spec.mig or spec.replicas > 1:
+        metadata["annotations"] = {DEVICES_ANNOTATION: json.dumps(devices(spec))}
+    elif spec.gpus:
         metadata["annotations"] = {GPUS_ANNOTATION: str(spec.gpus)}
     capacity = {"cpu": spec.cpu, "memory": spec.memory}
     return {"metadata": metadata, "spec": node_spec, "status": {"capacity": capacity}}
@@ -91,22 +118,29 @@ def _base_labels(name: str) -> dict[str, str]:
 
 def _gpu_labels(spec: NodeSpec) -> dict[str, str]:
     """As GPU feature discovery writes them."""
-    if not spec.gpus:
+    if not devices(spec):
         return {}
     labels = {
         "gpu.present": "true",
-        "gpu.product": spec.product,
-        "gpu.count": str(spec.gpus),
+        "gpu.product": _product(spec),
+        "gpu.count": str(sum(spec.mig.values()) if spec.mig_single else spec.gpus),
         "gpu.memory": str(spec.memory_mib),
-        "gpu.replicas": "1",
-        "gpu.sharing-strategy": "none",
+        "gpu.replicas": str(spec.replicas),
+        "gpu.sharing-strategy": "time-slicing" if spec.replicas > 1 else "none",
         "gpu.mode": "compute",
+        **({"mig.strategy": "single" if spec.mig_single else "mixed"} if spec.mig else {}),
         "mig.capable": str(_family(spec.product)[0] in {"ampere", "hopper", "blackwell"}).lower(),
         **_version_labels("cuda.driver-version", spec.driver, ("major", "minor", "revision")),
         **_version_labels("cuda.runtime-version", spec.cuda, ("major", "minor")),
         **_family_labels(spec.product),
     }
     return {f"nvidia.com/{name}": value for name, value in labels.items()}
+
+
+def _product(spec: NodeSpec) -> str:
+    if spec.mig_single:
+        return f"{spec.product}-MIG-{next(iter(spec.mig))}"
+    return f"{spec.product}-SHARED" if spec.replicas > 1 and not spec.rename_shared else spec.product
 
 
 def _version_labels(prefix: str, version: str, parts: tuple[str, ...]) -> dict[str, str]:

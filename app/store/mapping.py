@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from app.domain.gpus import GpuRequirements
 from app.domain.people import Organization, Project
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.submission import fingerprint
@@ -110,6 +111,7 @@ def _spec(row: WorkloadRow) -> Submission:
         args=tuple(process["args"]),
         labels=tuple((key, value) for key, value in row.labels or ()),
         mounts=tuple(Mount(**mount) for mount in row.mounts or ()),  # type: ignore[arg-type]
+        gpu_requirements=GpuRequirements.read(row.gpu_requirements or {}),
         **_take(row, _SPEC_ONLY),
     )
 
@@ -126,6 +128,7 @@ def workload_values(noun: Workload) -> dict[str, Any]:
         "memory_bytes": spec.resources.memory_bytes,
         "labels": spec.labels,
         "mounts": [asdict(mount) for mount in spec.mounts],
+        "gpu_requirements": spec.gpu_requirements.given() or None,
         "process": {"env_vars": spec.env_vars, "command": spec.command, "args": spec.args},
         **_store(spec, _SPEC_ONLY),
         **workload_state(noun),

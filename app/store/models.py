@@ -203,6 +203,7 @@ class WorkloadRow(Model):
     labels = fields.JSONField[list[list[str]]](null=True)  # null in rows from before there were any
     mounts = fields.JSONField[list[dict[str, object]]](null=True)
     shared_memory_bytes = fields.BigIntField(null=True)
+    gpu_requirements = fields.JSONField[dict[str, object]](null=True)  # null: none
     process = fields.JSONField[dict[str, object]]()  # env_vars, command, args
     status = fields.CharField(max_length=16)
     phase = fields.CharField(max_length=16)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from tortoise.expressions import Q
 
+from app.domain.gpus import GpuRequirements
 from app.domain.states import Status
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.store import mapping
@@ -51,6 +53,7 @@ class Waiting:
     project_id: UUID | None
     timeout_seconds: int
     start_timeout_seconds: int
+    gpu_requirements: dict[str, Any] | None
     queued_at: datetime
     not_before: datetime | None
     queue_timeout_seconds: int | None
@@ -105,11 +108,11 @@ async def runs_ended(
     return [(project_id, gpus, started_at, completed_at) for project_id, gpus, started_at, completed_at in rows]
 
 
-async def latest_sizes(organization_id: UUID, most: int) -> list[tuple[int, int, int]]:
-    """GPUs, CPU and memory of the organization's latest submissions, the newest first."""
+async def latest_sizes(organization_id: UUID, most: int) -> list[tuple[int, int, int, GpuRequirements]]:
+    """GPUs, CPU, memory and what the GPUs must be, of the organization's latest submissions, the newest first."""
     rows = WorkloadRow.filter(organization_id=organization_id).order_by("-created_at", "-id").limit(most)
-    found = await rows.values_list("gpu_count", "cpu_millis", "memory_bytes")
-    return [(gpus, cpu, memory) for gpus, cpu, memory in found]
+    found = await rows.values_list("gpu_count", "cpu_millis", "memory_bytes", "gpu_requirements")
+    return [(gpus, cpu, memory, GpuRequirements.read(wanted or {})) for gpus, cpu, memory, wanted in found]
 
 
 async def attempts_of(workload_ids: Sequence[UUID]) -> list[Attempt]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from tortoise.expressions import F, Q
 from tortoise.functions import Sum
 
+from app.domain.gpus import WHOLE, Device, GpuLabels, Kind, Version, device_of
 from app.domain.observed import ObservedNode
 from app.domain.server import Cordon, ServerFlags, ServerId
-from app.placement.size import is_whole_gpu
 from app.store.mapping import storable
 from app.store.models import ClusterServerRow
 from app.store.sharedread import shared_read
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """A node on record. `gpu_largest` is the most whole GPUs of one resource name, unhealthy ones counted.
+    """A node on record. `gpu_largest` is the most whole GPUs of one resource name; `gpus_total` counts all by name,
+    slices and shares too. Unhealthy ones are counted.
 
     `cpu_millis` and `memory_bytes` are None on a record from before they were stored. `organization_slug` is its
     owner's, by assignment or else by the node's label.
@@ -41,6 +46,29 @@ class ServerRecord:
     last_seen_at: datetime
     gone_at: datetime | None
     flags: ServerFlags
+    gpus_total: Mapping[str, int]
+    compute_capability: Version
+    shared_gpus: tuple[str, ...]
+
+    @property
+    def labels(self) -> GpuLabels:
+        return GpuLabels(self.product, self.gpu_memory_mib, self.compute_capability, self.shared_gpus)
+
+    def device(self, resource: str) -> Device:
+        return device_of(resource, self.labels)
+
+    @property
+    def gpu_counts(self) -> dict[Kind, int]:
+        """Of each kind that there is any of."""
+        counts: Counter[Kind] = Counter()
+        for resource, count in self.gpus_total.items():
+            counts[self.device(resource).kind] += count
+        return dict(+counts)
+
+    @property
+    def gpu_count(self) -> int:
+        """Whole GPUs."""
+        return self.gpu_counts.get(WHOLE, 0)
 
     @property
     def server_id(self) -> ServerId:
@@ -77,12 +105,15 @@ def _values(node: ObservedNode, slug: str) -> dict[str, object]:
         "product": node.product[:200],
         "driver": node.driver[:40],  # a label may be longer; one odd node must not keep the others off the record
         "gpu_total": node.gpu_total,
-        "gpu_largest": max((n for resource, n in node.capacity_gpus if is_whole_gpu(resource)), default=0),
+        "gpu_largest": max((n for resource, n in node.capacity_gpus if node.device(resource).kind == WHOLE), default=0),
         "facts": {
             "gpu_memory_mib": node.gpu_memory_mib,
             "cuda": node.cuda,
             "cpu_millis": node.cpu_millis,
             "memory_bytes": node.memory_bytes,
+            "gpus": dict(node.capacity_gpus),
+            "compute_capability": list(node.compute_capability),
+            "shared_gpus": list(node.shared_gpus),
         },
     }
 
@@ -128,6 +159,9 @@ def _record(row: ClusterServerRow) -> ServerRecord:
         last_seen_at=row.last_seen_at,
         gone_at=row.gone_at,
         flags=_flags(row),
+        gpus_total=_counts(row),
+        compute_capability=tuple(_listed(row.facts.get("compute_capability"), int)),
+        shared_gpus=tuple(_listed(row.facts.get("shared_gpus"), str)),
     )
 
 
@@ -138,15 +172,29 @@ def _flags(row: ClusterServerRow) -> ServerFlags:
     return ServerFlags(row.version, cordon, row.assigned_slug)
 
 
+def _counts(row: ClusterServerRow) -> dict[str, int]:
+    """On a record from before names were stored, the most of one name stands for all."""
+    gpus = row.facts.get("gpus")
+    if isinstance(gpus, dict):
+        return {str(resource): int(count) for resource, count in gpus.items()}
+    return {"": row.gpu_largest} if row.gpu_largest else {}
+
+
+def _listed(value: object, kind: type[T]) -> list[T]:
+    return [item for item in value if isinstance(item, kind)] if isinstance(value, list) else []
+
+
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
 @shared_read
 async def largest_server(slug: str) -> tuple[str, int] | None:
-    """Name and GPU count of the pool's largest server on record; None when none has a GPU."""
+    """Name and whole GPUs of the pool's largest server on record, which may have slices or shares alone; None when none
+    has a GPU of any kind.
+    """
     row = (
-        await ClusterServerRow.filter(_owned_by(slug), gpu_largest__gt=0)
+        await ClusterServerRow.filter(_owned_by(slug), gpu_total__gt=0)
         .order_by("-gpu_largest", "name", "cluster")
         .first()
     )

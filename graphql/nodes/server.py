@@ -9,6 +9,7 @@ from uuid import UUID
 
 import strawberry
 
+from app.domain.gpus import format_capability
 from app.domain.server import ServerId
 from app.graphql.context import Info
 from app.graphql.nodes.gpu import Gpu, ServerAgent, agent_of
@@ -17,6 +18,16 @@ from app.placement.snapshot import ServerCapacity
 from app.reconcile.board import Board
 from app.store import people, servers
 from app.store.servers import ServerRecord
+
+
+@strawberry.type(description="What a server has under one GPU resource name. Nothing is added up over names.")
+class GpuResource:
+    name: str = strawberry.field(description="As the cluster spells it: nvidia.com/gpu, nvidia.com/mig-1g.10gb.")
+    mig_profile: str | None = strawberry.field(description="Profile of these MIG slices; null: they are none.")
+    shared: bool = strawberry.field(description="Whether these are shares of GPUs: more of them are not more GPU.")
+    total: int = strawberry.field(description="All of them, unhealthy ones counted.")
+    healthy: int | None = strawberry.field(description="What the cluster offers; null while it is not seen.")
+    free: int | None = strawberry.field(description="What nobody has asked for; null while it is not seen.")
 
 
 @strawberry.type(description="A node of the organization's pool.")
@@ -29,9 +40,15 @@ class Server:
     driver_version: str | None = strawberry.field(description="NVIDIA driver, as the cluster labels it.")
     cuda_version: str | None = strawberry.field(description="The highest CUDA version its driver supports.")
     gpu_memory_mib: int | None = strawberry.field(description="Memory of one GPU, in MiB.")
-    gpu_count: int = strawberry.field(description="All GPUs, unhealthy ones counted.")
-    gpus_healthy: int | None = strawberry.field(description="GPUs that the cluster offers; null while it is not seen.")
-    gpus_free: int | None = strawberry.field(description="GPUs that nobody has asked for; null while it is not seen.")
+    compute_capability: str | None = strawberry.field(description="Of its GPUs, as 8.0, as the cluster labels it.")
+    gpu_count: int = strawberry.field(description="Whole GPUs, unhealthy ones counted.")
+    gpus_healthy: int | None = strawberry.field(description="Whole GPUs that are offered; null while it is not seen.")
+    gpus_free: int | None = strawberry.field(
+        description="Whole GPUs that nobody has asked for; null while it is not seen."
+    )
+    gpu_resources: list[GpuResource] = strawberry.field(
+        description="Whole GPUs, MIG slices and shares, each resource name by itself."
+    )
     cpu_free_millis: int | None = strawberry.field(description="Free CPU, in thousandths of a core.")
     memory_free_bytes: Long | None = strawberry.field(description="Free memory; null while it is not seen.")
     usable: bool = strawberry.field(description="Whether workloads may be placed here now.")
@@ -59,9 +76,11 @@ class Server:
             driver_version=record.driver or None,
             cuda_version=record.cuda or None,
             gpu_memory_mib=record.gpu_memory_mib,
-            gpu_count=record.gpu_total,
+            compute_capability=format_capability(record.compute_capability) or None,
+            gpu_count=record.gpu_count,
             gpus_healthy=seen.gpus_healthy if seen else None,
             gpus_free=seen.gpus_free_now if seen else None,
+            gpu_resources=_resources(record, seen),
             cpu_free_millis=max(0, seen.cpu_free) if seen else None,
             memory_free_bytes=Long(max(0, seen.memory_free)) if seen else None,
             usable=not why_unusable,
@@ -85,6 +104,21 @@ class Server:
         owner = await people.find_organization(self.record.organization_slug)
         found = await info.context.loaders.gpus.load(self.id) if owner else []
         return [Gpu.from_domain(it, owner.id) for it in found if it.gone_at is None] if owner else []
+
+
+def _resources(record: ServerRecord, seen: ServerCapacity | None) -> list[GpuResource]:
+    return [
+        GpuResource(
+            name=name,
+            mig_profile=record.device(name).kind.mig_profile or None,
+            shared=record.device(name).kind.is_shared,
+            total=total,
+            healthy=seen.gpus_allocatable.get(name, 0) if seen else None,
+            free=max(0, seen.gpus_free.get(name, 0)) if seen else None,
+        )
+        for name, total in sorted(record.gpus_total.items())
+        if name and total
+    ]
 
 
 async def servers_of(info: Info, slug: str) -> list[Server]:

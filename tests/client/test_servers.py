@@ -13,7 +13,13 @@ from app.client.tables import lines
 
 def server(name: str, cluster: str = "default", **changed: Any) -> dict[str, Any]:
     values = {"id": f"id of {cluster}/{name}", "name": name, "cluster": cluster, "gpuCount": 8, "gpusFree": 3}
-    known = {"product": "NVIDIA-L40S", "driverVersion": "570.124.06", "usable": True, "unusableReason": None}
+    known = {
+        "product": "NVIDIA-L40S",
+        "driverVersion": "570.124.06",
+        "usable": True,
+        "unusableReason": None,
+        "gpuResources": [],
+    }
     return {**values, **known, **changed}
 
 
@@ -26,6 +32,15 @@ def test_the_table():
         "gpu-1    8      3      NVIDIA-L40S   570.124.06   takes work",
         "gpu-2    8      -      -             570.124.06   cordoned by ada: fans",
     ]
+
+
+def test_slices_and_shares_have_a_column_where_there_are_any():
+    def part(free: int | None, total: int, profile: str | None = None, *, shared: bool = False) -> dict[str, Any]:
+        return {"migProfile": profile, "shared": shared, "free": free, "total": total}
+
+    parts = [part(2, 4), part(5, 7, "1g.10gb"), part(None, 40, shared=True)]
+    table = servers_table([server("gpu-1", gpuResources=parts), server("gpu-2")])
+    assert (table.header[3], [row[3] for row in table.rows]) == ("SLICES FREE", ["1g.10gb 5/7, shared -/40", ""])
 
 
 def test_several_clusters_are_named():

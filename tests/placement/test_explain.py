@@ -43,7 +43,6 @@ NEVER = [
         "needs 8 GPUs on one server; the largest server, a, has 4 of one kind",
     ),
     ("no server at all", request(), [], NO_GPUS),
-    ("only slices", request(), [capacity("a", {}, {"nvidia.com/mig-1g.5gb": 7})], NO_GPUS),
     (
         "more CPU than beside so many GPUs",
         request(gpus=8, cpu_millis=96_500),

@@ -8,13 +8,13 @@ from app.domain.cuda import CudaVersion
 from app.domain.server import ServerId
 from app.domain.states import Reason
 from app.placement.snapshot import ServerCapacity, out_of_contact
-from tests.placement.builders import GI, request, server, told
+from tests.placement.builders import GI, GPU, request, server, told
 
 SILENT = "in cluster x, which does not answer"
 
 
 def away(name: str, gpus: int = 8, cpu: int | None = None, memory: int | None = None) -> ServerCapacity:
-    return out_of_contact(ServerId(name, "x"), "acme", gpus, cpu, memory, SILENT)
+    return out_of_contact(ServerId(name, "x"), "acme", {GPU: gpus}, cpu, memory, SILENT)
 
 
 def test_where_there_are_several_a_server_is_named_with_its_cluster():

@@ -170,5 +170,5 @@ def test_a_server_is_avoided_in_its_cluster_only():
 
 
 def test_a_server_out_of_contact_takes_nothing():
-    away = out_of_contact(ServerId("a", "x"), "acme", 8, None, None, "in cluster x, which does not answer")
+    away = out_of_contact(ServerId("a", "x"), "acme", {GPU: 8}, None, None, "in cluster x, which does not answer")
     assert answer(request(), away, server("b", 8, cluster="y")) == Place("b", GPU, "y")

@@ -1,33 +1,31 @@
-"""The submit command's question: is any server on record large enough."""
+"""What counts as large enough for a demand."""
 
 from __future__ import annotations
 
-from app.placement.size import fits_by_size, gpus_on_one_server, largest_server, too_many_gpus
-from tests.placement.builders import GPU, capacity, server
+import pytest
 
-FLEET = [server("b", 0, 8, unhealthy=8, unusable="cordoned"), server("c", 4, 4), server("a", 0, 8)]
+from app.domain.gpus import ANY_GPU, GpuRequirements
+from app.placement.size import has_several_names, most_on_one_server
+from tests.placement.builders import GPU, capacity
 
-
-def test_the_largest_server_is_the_first_by_name_among_equals():
-    largest = largest_server(FLEET)
-    assert largest
-    assert largest.name == "a"
+MIG, SHARED = "nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"
+MIXED = capacity("a", {}, {GPU: 2, "amd.com/gpu": 3, MIG: 7, SHARED: 40}, product="NVIDIA-A100-SXM4-40GB")
 
 
-def test_a_pool_without_gpus_has_no_largest_server():
-    assert largest_server([]) is None
-    assert largest_server([capacity("cpu-1", {}, {})]) is None
+@pytest.mark.parametrize(
+    ("wanted", "most"),
+    [
+        (ANY_GPU, 3),
+        (GpuRequirements(mig_profile="1g.5gb"), 7),
+        (GpuRequirements(mig_profile="2g.10gb"), 0),
+        (GpuRequirements(is_shared=True), 40),
+        (GpuRequirements(mig_profile="1g.5gb", is_shared=True), 0),
+    ],
+)
+def test_only_what_is_asked_for_counts(wanted: GpuRequirements, most: int):
+    assert most_on_one_server(MIXED, wanted) == most
 
 
-def test_a_request_fits_by_size_whatever_is_free_or_usable():
-    assert fits_by_size(8, FLEET[:1])
-    assert not fits_by_size(9, FLEET)
-    assert not fits_by_size(1, [])
-
-
-def test_gpus_of_one_name_count_and_slices_do_not():
-    assert gpus_on_one_server(capacity("a", {}, {GPU: 2, "amd.com/gpu": 3, "nvidia.com/mig-1g.5gb": 7})) == 3
-
-
-def test_the_refusal_names_the_largest_server():
-    assert too_many_gpus(9, largest_server(FLEET), str) == "needs 9 GPUs on one server; the largest server, a, has 8"
+def test_a_pod_has_gpus_of_one_name_only():
+    assert has_several_names(MIXED, ANY_GPU)
+    assert not has_several_names(MIXED, GpuRequirements(is_shared=True))

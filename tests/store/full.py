@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from app.domain.gpus import GpuRequirements
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Resources, Submission, Workload
@@ -32,6 +33,7 @@ def a_full_submission(project_id: UUID | None) -> Submission:
         labels=(("example.org/team", "vision"), ("empty", "")),
         mounts=(Mount("data", "/data/ü", read_only=True), Mount("models", "/models")),
         shared_memory_bytes=2**35 + 1,
+        gpu_requirements=GpuRequirements(("H100", "A100 80GB"), 2**36, (8, 0), "1g.10gb", is_shared=True),
         project_id=project_id,
         idempotency_key="key-1",
     )

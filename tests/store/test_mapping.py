@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, EventType, NewEvent, Resources, Submission, Workload
@@ -45,6 +46,9 @@ submission_values: dict[str, st.SearchStrategy[Any]] = {
     "labels": st.lists(st.tuples(text, text), max_size=3).map(tuple),
     "mounts": st.lists(st.builds(Mount, name=text, path=text, read_only=st.booleans()), max_size=3).map(tuple),
     "shared_memory_bytes": st.none() | sizes,
+    "gpu_requirements": st.builds(
+        GpuRequirements, words, sizes, st.sampled_from(((), (8, 0))), st.sampled_from(("", "1g.10gb")), st.booleans()
+    ),
     "project_id": st.none() | st.uuids(),
     "idempotency_key": st.none() | text,
 }
@@ -158,9 +162,9 @@ def test_the_strategies_leave_no_field_at_its_default():
 @needs_models
 def test_a_row_from_before_there_were_labels_and_mounts_has_none():
     row = WorkloadRow(**mapping.workload_values(a_full_workload(uuid4(), uuid4(), None)))
-    row.labels = row.mounts = row.shared_memory_bytes = None  # type: ignore[assignment]
+    row.labels = row.mounts = row.shared_memory_bytes = row.gpu_requirements = None  # type: ignore[assignment]
     spec = mapping.workload(row).spec
-    assert (spec.labels, spec.mounts, spec.shared_memory_bytes) == ((), (), None)
+    assert (spec.labels, spec.mounts, spec.shared_memory_bytes, spec.gpu_requirements) == ((), (), None, ANY_GPU)
 
 
 @needs_models

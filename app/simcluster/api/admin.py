@@ -75,7 +75,7 @@ def _node(context: Context, name: str, action: list[str], request: Request) -> R
             context.cluster.nodes.bring_back(name)
         case ["drain"]:
             _drain(context, name)
-        case ["gpu-unhealthy" | "gpu-healthy" as word, device] if device in devices_of(node):
+        case ["gpu-unhealthy" | "gpu-healthy" as word, device] if device in _devices(node):
             context.cluster.nodes.set_device(name, device, healthy=word == "gpu-healthy")
         case _:
             raise errors.NoSuchPathError
@@ -113,7 +113,11 @@ def _drain(context: Context, name: str) -> None:
         evict(store, pod, None)
 
 
+def _devices(node: Json) -> list[str]:
+    return [device for ids in devices_of(node).values() for device in ids]
+
+
 def _node_facts(context: Context, name: str, node: Json) -> Json:
     state = NodeState.of(context.store, name)
-    devices = [{"uuid": item, "healthy": item not in state.unhealthy} for item in devices_of(node)]
+    devices = [{"uuid": item, "healthy": item not in state.unhealthy} for item in _devices(node)]
     return {"name": name, "lost": state.lost_since is not None, "gpus": devices}

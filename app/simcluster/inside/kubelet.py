@@ -15,7 +15,7 @@ from app.simcluster.inside.behaviour import FROM_OUTSIDE, Behaviour, Exit, Outco
 from app.simcluster.inside.context import Inside
 from app.simcluster.inside.deletion import delete_pod
 from app.simcluster.inside.logs import LogScript
-from app.simcluster.inside.nodestate import NodeState, address_of
+from app.simcluster.inside.nodestate import NodeState, address_of, devices_of
 from app.simcluster.inside.podstatus import PodView, pod_status, rejected_status
 from app.simcluster.inside.reports import report
 from app.simcluster.inside.run import TABLE, PodRun
@@ -106,9 +106,10 @@ class Kubelet:
         if current is None or is_terminal_pod(current):
             return  # what happened from outside has ended it
         state = NodeState.of(inside.store, node_of(pod))
-        healthy = frozenset(state.healthy(node))
+        healthy = frozenset(device for ids in state.healthy(node).values() for device in ids)
+        resources = {device: name for name, ids in devices_of(node).items() for device in ids}
         words = self._last_words(pod, {**step.states, **step.inits})
-        view = PodView(step.states, step.finished, healthy, address_of(node_of(pod)), words, step.inits)
+        view = PodView(step.states, step.finished, healthy, resources, address_of(node_of(pod)), words, step.inits)
         new = {**current, "status": pod_status(current, step.run, view, now)}
         report(inside.events, current, new, step.run, self._behaviours_of(pod))
         inside.store.update(PODS, new)
@@ -146,10 +147,11 @@ class Kubelet:
         if is_terminating(pod) and pod["metadata"].get("deletionGracePeriodSeconds"):
             delete_pod(self._inside.store, pod, 0)
 
-    def _free(self, node: Json) -> list[str]:
+    def _free(self, node: Json) -> dict[str, list[str]]:
+        """By resource name, the healthy devices that no active pod holds."""
         held = self._held.get(node["metadata"]["name"], {})
         state = NodeState.of(self._inside.store, node["metadata"]["name"])
-        return [device for device in state.healthy(node) if device not in held]
+        return {name: [it for it in ids if it not in held] for name, ids in state.healthy(node).items()}
 
     def _outcome(self, pod: Json) -> Outcome:
         behaviours = self._behaviours_of(pod)

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 
-from app.simcluster.fleet import GPU_RESOURCE, GPUS_ANNOTATION, VERSION, gpu_uuids
+import orjson
+
+from app.simcluster.fleet import DEVICES_ANNOTATION, GPU_RESOURCE, GPUS_ANNOTATION, VERSION, gpu_uuids
 from app.simcluster.meta import Json, name_of, put_condition, stamp, with_meta
 from app.simcluster.settings import Settings
 from app.simcluster.store import Store
@@ -37,23 +40,28 @@ class NodeState:
     def save(self, store: Store, name: str) -> None:
         store.note(TABLE, name, asdict(self))
 
-    def healthy(self, node: Json) -> list[str]:
-        return [device for device in devices_of(node) if device not in self.unhealthy]
+    def healthy(self, node: Json) -> dict[str, list[str]]:
+        """By resource name."""
+        return {name: [it for it in ids if it not in self.unhealthy] for name, ids in devices_of(node).items()}
 
     def with_health(self, device: str, *, healthy: bool) -> NodeState:
         others = tuple(item for item in self.unhealthy if item != device)
         return replace(self, unhealthy=others if healthy else (*others, device))
 
 
-def devices_of(node: Json) -> tuple[str, ...]:
-    return gpu_uuids(name_of(node), gpu_count(node))
+def devices_of(node: Json) -> dict[str, tuple[str, ...]]:
+    """The ids of its GPUs, slices and shares, by resource name."""
+    notes = node["metadata"].get("annotations") or {}
+    if told := notes.get(DEVICES_ANNOTATION):
+        return _read(told)
+    capacity = (node.get("status") or {}).get("capacity") or {}
+    count = int(notes.get(GPUS_ANNOTATION) or capacity.get(GPU_RESOURCE, "0"))
+    return {GPU_RESOURCE: gpu_uuids(name_of(node), count)} if count else {}
 
 
-def gpu_count(node: Json) -> int:
-    told = (node["metadata"].get("annotations") or {}).get(GPUS_ANNOTATION)
-    if told is None:
-        told = ((node.get("status") or {}).get("capacity") or {}).get(GPU_RESOURCE, "0")
-    return int(told)
+@lru_cache(maxsize=1024)
+def _read(told: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(ids) for name, ids in orjson.loads(told).items()}
 
 
 def observed_node(node: Json, state: NodeState, now: float, settings: Settings) -> Json:
@@ -91,9 +99,9 @@ def _report(node: Json, state: NodeState, now: float, settings: Settings) -> Jso
     status = node.get("status") or {}
     capacity = {**_DEFAULT_CAPACITY, **(status.get("capacity") or {})}
     allocatable = {**capacity}
-    if count := gpu_count(node):
-        capacity[GPU_RESOURCE] = str(count)
-        allocatable[GPU_RESOURCE] = str(len(state.healthy(node)))
+    for name, ids in devices_of(node).items():
+        capacity[name] = str(len(ids))
+        allocatable[name] = str(sum(1 for device in ids if device not in state.unhealthy))
     return {
         "capacity": capacity,
         "allocatable": allocatable,

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.simcluster.fleet import GPU_RESOURCE
 from app.simcluster.inside.run import PodRun, Try
 from app.simcluster.inside.timeline import INITIALIZING, ContainerState, Ended, Running, Waiting
 from app.simcluster.meta import Json, stamp
@@ -23,6 +24,7 @@ class PodView:
     states: dict[str, ContainerState]
     finished: bool  # every container has ended and the pod's sandbox is gone
     healthy: frozenset[str]  # device ids
+    resources: Mapping[str, str]  # by device id, the resource name that it goes by
     address: str
     last_words: Mapping[str, str] = field(default_factory=dict)  # of containers that failed and ask for it
     inits: Mapping[str, ContainerState] = field(default_factory=dict)
@@ -179,10 +181,11 @@ def _located(state: ContainerState) -> bool:
 
 
 def _devices(ids: Sequence[str], view: PodView) -> list[Json]:
-    if not ids:
-        return []
-    health = [{"resourceID": device, "health": "Healthy" if device in view.healthy else "Unhealthy"} for device in ids]
-    return [{"name": "nvidia.com/gpu", "resources": health}]
+    by_name: dict[str, list[Json]] = {}
+    for device in ids:
+        health = {"resourceID": device, "health": "Healthy" if device in view.healthy else "Unhealthy"}
+        by_name.setdefault(view.resources.get(device, GPU_RESOURCE), []).append(health)
+    return [{"name": name, "resources": resources} for name, resources in by_name.items()]
 
 
 def _state(state: ContainerState, container_id: str, last_words: str) -> Json:
