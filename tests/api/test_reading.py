@@ -19,7 +19,8 @@ from tests.store.builders import a_placed_workload, a_stored_workload
 VIEWER = "{ viewer { name email scopes organizations { slug name role gpuWorkloadsEnabled } } }"
 SERVERS = """
 { organization(slug: "acme") { servers {
-  name product driverVersion cudaVersion gpuMemoryMib gpuCount gpusHealthy gpusFree cpuFreeMillis memoryFreeBytes
+  name product driverVersion cudaVersion gpuMemoryMib gpuCount gpusHealthy gpusFree computeCapability
+  gpuResources { name migProfile shared total healthy free } cpuFreeMillis memoryFreeBytes
   usable unusableReason changedAt goneAt
 } } }
 """
@@ -120,6 +121,22 @@ async def test_a_server_that_the_cluster_shows(api: Api):
     assert (found[0]["cpuFreeMillis"], found[0]["memoryFreeBytes"]) == (60_000, 496 * GI)
     assert (found[0]["usable"], found[0]["unusableReason"]) == (True, None)
     assert (found[1]["name"], found[1]["goneAt"]) == ("gpu-2", START.isoformat())
+
+
+async def test_slices_and_shares_are_counted_by_themselves(api: Api):
+    slices, shares = "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared"
+    counts = ((GPU, 2), (shares, 8), (slices, 7))
+    mixed = node("gpu-1", capacity_gpus=counts, allocatable_gpus=counts, compute_capability=(8, 0))
+    await servers.record_nodes("default", [(mixed, "acme")], START)
+    api.projection.put(mixed)
+    api.projection.put(pod("gpu-1", gpu_requests=((slices, 3),)))
+    found = (await api.data(SERVERS))["organization"]["servers"][0]
+    assert (found["gpuCount"], found["gpusFree"], found["computeCapability"]) == (2, 2, "8.0")
+    assert [tuple(it.values()) for it in found["gpuResources"]] == [
+        (GPU, None, False, 2, 2, 2),
+        (shares, None, True, 8, 8, 8),
+        (slices, "1g.10gb", False, 7, 7, 4),
+    ]
 
 
 @contextmanager

@@ -211,6 +211,26 @@ def test_a_nodes_labels_taints_and_troubles():
     assert node.taints == (Taint("k", "", "NoExecute"),)
 
 
+def test_compute_capability_and_shares_by_their_labels():
+    raw = node_json()
+    names = ("nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-2g.10gb")
+    raw["status"]["capacity"] = raw["status"]["allocatable"] = dict.fromkeys(names, "4")
+    raw["metadata"]["labels"] = {
+        "nvidia.com/gpu.compute.major": "8",
+        "nvidia.com/gpu.compute.minor": "0",
+        "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-SHARED",
+        "nvidia.com/mig-1g.5gb.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED",
+        "nvidia.com/mig-2g.10gb.product": "NVIDIA-A100-SXM4-40GB-MIG-2g.10gb",
+    }
+    node = OBSERVER.node(raw)
+    assert node
+    assert (node.compute_capability, node.shared_gpus) == ((8, 0), ("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"))
+    del raw["metadata"]["labels"]["nvidia.com/gpu.compute.minor"]
+    half = OBSERVER.node(raw)
+    assert half
+    assert half.compute_capability == ()
+
+
 def test_driver_labels_of_older_releases():
     raw = node_json()
     raw["metadata"]["labels"] = {

@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from app.domain.gpus import WHOLE, GpuLabels, Kind
 from app.domain.observed import ObservedNode
 from app.domain.server import Cordon, ServerFlags, ServerId
 from app.store import servers
 from app.store.database import Database, opened
+from app.store.models import ClusterServerRow
 from app.store.servers import ServerRecord
 from tests.clock import START
 from tests.placement.builders import GPU, node
@@ -115,6 +117,28 @@ async def test_slices_are_no_whole_gpus(database: Database):
     sliced = node("gpu-1", capacity_gpus=((GPU, 2), ("nvidia.com/mig-1g.10gb", 14), ("nvidia.com/gpu.shared", 20)))
     await servers.record_nodes("default", [(sliced, "acme")], START)
     assert await servers.largest_server("acme") == ("gpu-1", 2)
+    record = await only()
+    assert record.gpu_count == 2
+    assert record.gpu_counts == {WHOLE: 2, Kind("1g.10gb"): 14, Kind(is_shared=True): 20}
+
+
+async def test_slices_under_the_plain_name_are_no_whole_gpus_and_a_pool_of_them_has_a_server(database: Database):
+    single = node("gpu-1", 7, product="A100-MIG-1g.10gb", compute_capability=(8, 0), shared_gpus=())
+    shared = node("gpu-2", 8, product="T4", shared_gpus=(GPU,))
+    await servers.record_nodes("default", [(single, "acme"), (shared, "acme")], START)
+    assert await servers.largest_server("acme") == ("gpu-1", 0)
+    found = {record.name: record for record in await servers.servers_of("acme")}
+    assert [record.gpu_counts for record in found.values()] == [{Kind("1g.10gb"): 7}, {Kind(is_shared=True): 8}]
+    assert found["gpu-1"].labels == GpuLabels("A100-MIG-1g.10gb", None, (8, 0))
+
+
+async def test_a_record_from_before_names_were_stored_counts_its_largest(database: Database):
+    await servers.record_nodes("default", [(node("gpu-1", 4), "acme")], START)
+    row = await ClusterServerRow.get(name="gpu-1")
+    facts = {name: value for name, value in row.facts.items() if name in ("gpu_memory_mib", "cuda")}
+    await ClusterServerRow.filter(id=row.id).update(facts=facts)
+    record = await only()
+    assert (record.gpus_total, record.compute_capability, record.shared_gpus) == ({"": 4}, (), ())
 
 
 async def test_a_pool_without_gpus_has_no_largest_server(database: Database):
