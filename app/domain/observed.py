@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain.gpus import Device, GpuLabels, Version, device_of
+from app.domain.gpus import WHOLE, Device, GpuLabels, Version, device_of
 
 NEUTRAL_WAITING = frozenset({"ContainerCreating", "PodInitializing"})  # every container waits so before it starts
 
@@ -159,3 +159,6 @@ class ObservedNode:
         """What each device of that resource name is."""
         labels = GpuLabels(self.product, self.gpu_memory_mib, self.compute_capability, self.shared_gpus)
         return device_of(resource, labels)
+
+    def is_whole(self, resource: str) -> bool:
+        return self.device(resource).kind == WHOLE

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.observed import ObservedNode
 from app.domain.wording import gpus, plural
-from app.placement.size import is_whole_gpu
 
 NEVER_REPORTED = "without a report of a node agent"
 NOT_FRESH = "without a fresh report of its node agent"
@@ -39,7 +38,7 @@ class Reports:
         if agent is None or not agent.is_fresh:
             nothing = tuple((resource, 0) for resource, _ in node.allocatable_gpus)
             return replace(node, allocatable_gpus=nothing) if self.required else node
-        return replace(node, allocatable_gpus=_at_most(node.allocatable_gpus, agent.whole_gpus))
+        return replace(node, allocatable_gpus=_at_most(node, agent.whole_gpus))
 
     def why_nothing(self, node: ObservedNode) -> str:
         """Why the node offers no GPU, empty where it may. One without GPUs needs no agent."""
@@ -55,7 +54,7 @@ class Reports:
     def note(self, node: ObservedNode) -> str:
         """In words, where both count and differ."""
         agent = self.by_node.get(node.name)
-        offered = sum(count for resource, count in node.allocatable_gpus if is_whole_gpu(resource))
+        offered = sum(count for resource, count in node.allocatable_gpus if node.is_whole(resource))
         if agent is None or not agent.is_fresh or agent.whole_gpus == offered:
             return ""
         known = f"the node agent knows {plural(agent.whole_gpus, 'whole GPU')} in order"
@@ -65,10 +64,10 @@ class Reports:
 NO_AGENTS = Reports()
 
 
-def _at_most(allocatable: tuple[tuple[str, int], ...], whole: int) -> tuple[tuple[str, int], ...]:
-    """With so many whole GPUs at most, taken from the names that have most of them."""
-    counts = dict(allocatable)
-    names = [resource for resource in counts if is_whole_gpu(resource)]
+def _at_most(node: ObservedNode, whole: int) -> tuple[tuple[str, int], ...]:
+    """What it offers, with so many whole GPUs at most, taken from the names that have most of them."""
+    counts = dict(node.allocatable_gpus)
+    names = [resource for resource in counts if node.is_whole(resource)]
     while sum(counts[it] for it in names) > whole:
         counts[max(names, key=lambda it: (counts[it], it))] -= 1
     return tuple(counts.items())

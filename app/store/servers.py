@@ -105,7 +105,7 @@ def _values(node: ObservedNode, slug: str) -> dict[str, object]:
         "product": node.product[:200],
         "driver": node.driver[:40],  # a label may be longer; one odd node must not keep the others off the record
         "gpu_total": node.gpu_total,
-        "gpu_largest": max((n for resource, n in node.capacity_gpus if node.device(resource).kind == WHOLE), default=0),
+        "gpu_largest": max((n for resource, n in node.capacity_gpus if node.is_whole(resource)), default=0),
         "facts": {
             "gpu_memory_mib": node.gpu_memory_mib,
             "cuda": node.cuda,

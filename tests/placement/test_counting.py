@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.placement.counting import AgentCount, Reports
-from app.placement.size import is_whole_gpu
 from app.placement.snapshot import ServerCapacity, take_snapshot
 from tests.placement.builders import GPU, node, pod
 
@@ -83,6 +82,6 @@ def test_never_more_than_either_knows_and_slices_as_the_cluster_has_them(
     it = node("gpu-1", capacity_gpus=resources, allocatable_gpus=resources)
     found = dict(Reports({"gpu-1": AgentCount(whole)}, required).counted(it).allocatable_gpus)
     assert all(found[resource] <= offered[resource] for resource in offered)
-    there = sum(count for resource, count in offered.items() if is_whole_gpu(resource))
-    assert sum(count for resource, count in found.items() if is_whole_gpu(resource)) == min(there, whole)
+    there = sum(count for resource, count in offered.items() if it.is_whole(resource))
+    assert sum(count for resource, count in found.items() if it.is_whole(resource)) == min(there, whole)
     assert found.get(SLICE) == offered.get(SLICE)

@@ -5,7 +5,7 @@ from tortoise.fields.data import JSON_DUMPS
 from tortoise import fields
 
 class Migration(migrations.Migration):
-    dependencies = [('gpuyard', '0011_listed_index')]
+    dependencies = [('gpuyard', '0012_node_agents')]
 
     initial = False
 
