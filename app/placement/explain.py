@@ -60,7 +60,7 @@ def _why_not_now(shape: Shape, pool: Pool) -> Explanation:
 
 def _of_what_is_free(shape: Shape, pool: Pool) -> Explanation:
     if kept := pool.kept(shape):
-        return Explanation(Reason.BEHIND_RESERVATION, _kept(*kept, pool))
+        return Explanation(Reason.BEHIND_RESERVATION, _kept(shape, *kept, pool))
     block, aside = pool.roomiest_block(shape), _aside(shape, pool) + _unheard(shape, pool)
     if block is None:
         return Explanation(Reason.WAITING_FOR_GPUS, _waiting_for_gpus(shape, pool) + aside)
@@ -175,8 +175,8 @@ def _driver_too_old(shape: Shape, pool: Pool) -> str:
 # reservation
 
 
-def _kept(block: Block, start: Moment, pool: Pool) -> str:
-    free, on = gpus(block.gpus_free), pool.name(block.server)
+def _kept(shape: Shape, block: Block, start: Moment, pool: Pool) -> str:
+    free, on = gpus(block.gpus_free, shape.wanted.kind), pool.name(block.server)
     return (
         f"{free} {_are(block.gpus_free)} free on {on}, but kept for a workload that goes before it and starts there by "
         f"{words.moment(start)} at the latest; with limits that end before then it would start now"

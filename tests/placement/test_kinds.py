@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.states import Reason
-from app.placement.plan import Place, plan
+from app.placement.plan import Outlook, Place, plan
 from app.placement.request import Request
 from app.placement.room import Ask
 from app.placement.snapshot import ServerCapacity, Snapshot
@@ -153,5 +153,8 @@ def test_a_model_that_others_insist_on_is_left_to_them_whatever_word_they_use():
     wanted = request()
     servers = (server("a", 1, product=T4), server("b", 8, product=A100), MIXED)
     free, insisted = ({"acme": {Ask(1, 1000, GI): 5}}, {"acme": {Ask(1, 1000, GI): 1, picky: 9}})
-    found = [plan([wanted], Snapshot(servers), it).placements[wanted.workload_id].server for it in (free, insisted)]
+    found = [
+        plan([wanted], Snapshot(servers), Outlook(histories=it)).placements[wanted.workload_id].server
+        for it in (free, insisted)
+    ]
     assert found == ["a", "mixed"]

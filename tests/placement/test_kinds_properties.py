@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.states import Reason
-from app.placement.plan import Place, Plan, Request, plan
+from app.placement.plan import Place, Plan, plan
+from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot
 from tests.placement.builders import capacity, request
 
