@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.cluster_settings import DEFAULT_CLUSTER, ClusterSetting, parse_clusters
 from app.domain.agents import AgentPolicy, InventorySource, SamplePolicy
 from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
+from app.domain.gpus import DEFAULT_GPU_RESOURCES
 from app.domain.lifecycle import Policy
 from app.domain.namespaces import Namespaces
 from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
@@ -75,7 +76,8 @@ class Settings(BaseSettings):
         description="node label whose value is the owner's slug",
     )
     gpu_resources: Annotated[tuple[str, ...], NoDecode] = Field(
-        ("nvidia.com/gpu",), description="resource names that each count whole GPUs, separated by commas"
+        DEFAULT_GPU_RESOURCES,
+        description="resource names that count GPUs, MIG slices or shares, by commas; a final * stands for anything",
     )
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")

@@ -57,6 +57,7 @@ _LENGTHS = {
     "Token": 500,
     "Project": 500,
     "GpuHolding": 5,
+    "GpuResource": 3,
 }
 _COUNT = 2_500
 _ARRANGED, _SEARCHED = 7_500, 15_000  # of 100,000 workloads

@@ -16,6 +16,7 @@ from app.cluster import labels
 from app.cluster.fields import Json, MalformedError, amount, condition, mapping, moment, needed, objects, text
 from app.cluster.pod_observer import pod_of
 from app.cluster.port import Kind, Observed
+from app.domain.gpus import DEFAULT_GPU_RESOURCES
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod, Taint
 
 T = TypeVar("T")
@@ -28,7 +29,6 @@ _DRIVER = ("nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.{}", (
 _RUNTIME = ("nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime.{}", ("major", "minor"))
 _LONGEST_NUMBER = 18  # digits: what fits everywhere
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-DEFAULT_GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*")
 
 
 @dataclass(frozen=True)

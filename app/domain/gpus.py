@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 Version = tuple[int, ...]
 
+DEFAULT_GPU_RESOURCES = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*")  # a final * is anything
 _MIG_NAME = re.compile(r".*/mig-(.+)")
 _MIG_PRODUCT = re.compile(r"(.*)-MIG-([^-]+)")
 _SHARED_NAME, _SHARED_PRODUCT = ".shared", "-SHARED"

@@ -9,6 +9,7 @@ import pytest
 
 from app.cluster_settings import ClusterSetting
 from app.config import ConfigurationError, Settings, load_database_url, load_settings, settings_with
+from app.domain.gpus import DEFAULT_GPU_RESOURCES
 from app.domain.tolerations import Toleration
 
 
@@ -24,7 +25,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 def test_the_least_that_works(environment: pytest.MonkeyPatch):
     settings = load_settings()
-    assert (settings.namespace, settings.gpu_resources, settings.port) == ("gpuyard", ("nvidia.com/gpu",), 8000)
+    assert (settings.namespace, settings.gpu_resources, settings.port) == ("gpuyard", DEFAULT_GPU_RESOURCES, 8000)
     assert settings.defaults.cpu_millis_per_gpu == 4000
 
 
