@@ -14,6 +14,7 @@ from app.clock import Clock
 
 K = TypeVar("K")
 _SPARE = 64  # replaced entries that are not worth the work
+_TICK = 1e-6  # seconds. Timers may fire a tick of the clock early; who waits for the rest of it spins
 
 
 class WorkQueue(Generic[K]):
@@ -60,7 +61,7 @@ class WorkQueue(Generic[K]):
         """The key that has been due longest; waits for one. Call `done` when finished with it."""
         while True:
             wait = self._until_next()
-            if wait is not None and wait <= 0:
+            if wait is not None and wait <= _TICK:
                 _, _, key = heapq.heappop(self._heap)
                 del self._due[key]
                 self._busy.add(key)

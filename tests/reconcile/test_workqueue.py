@@ -55,6 +55,13 @@ async def test_a_key_that_is_asked_for_again_comes_once(queue: WorkQueue[str]):
     assert not await has_more(queue, 100)
 
 
+@pytest.mark.timeout(20)
+async def test_a_key_whose_timer_fires_a_tick_early_comes_too(queue: WorkQueue[str]):
+    """An event loop fires timers up to a nanosecond early, and the time of this one stands still meanwhile."""
+    queue.add("a", 1.0000000005)
+    assert await taken(queue, 1) == [(1, "a")]
+
+
 async def test_a_key_comes_when_it_is_due(queue: WorkQueue[str]):
     queue.add("late", 10)
     queue.add("early", 3)
