@@ -137,7 +137,7 @@ class Settings(BaseSettings):
     )
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
     inventory: InventorySource = Field(
-        InventorySource.CLUSTER, description="agent: a server offers no GPU without a fresh report of its node agent"
+        InventorySource.AGENT, description="agent: a server offers no GPU without a fresh report of its node agent"
     )
     agent_interval: int = Field(15, ge=1, le=3600, description="how often node agents shall report")
     agent_stale_after: int = Field(

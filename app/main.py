@@ -134,10 +134,13 @@ async def _ended(loops: asyncio.Task[None]) -> None:
         _log.error("the background has ended by itself", exc_info=error)
 
 
-async def serve(settings: Settings, announce: Callable[[str], None], *, once_ready: bool = False) -> None:
+async def serve(
+    settings: Settings, announce: Callable[[str], None], *, start_agents: Callable[[str], None] | None = None
+) -> None:
     """Run until a signal. `announce` is told the address when requests are answered there.
 
-    With `once_ready` it is told only when the cluster's servers are on record too, so that a first submission works.
+    With `start_agents` that is told first, once the cluster's servers are on record, and `announce` only when their
+    agents have reported as well, so that a first submission finds GPUs.
     """
     listener = _listen(settings.host, settings.port)
     async with running(settings, SystemClock()) as (application, loops):
@@ -155,9 +158,12 @@ async def serve(settings: Settings, announce: Callable[[str], None], *, once_rea
         )
 
         async def tell() -> None:
-            if once_ready:
+            address = _address(settings.host, listener)
+            if start_agents:
                 await application.background.servers_recorded()
-            announce(_address(settings.host, listener))
+                start_agents(address)
+                await application.background.agents_heard()
+            announce(address)
 
         server = _Server(config, tell, application.streams)
         loops.add_done_callback(server.stop)  # without its loops the process would only pretend to work

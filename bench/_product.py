@@ -100,6 +100,7 @@ async def service(
         "GPUYARD_DATABASE_URL": database,
         "GPUYARD_KUBECONFIG": str(kubeconfig),
         "GPUYARD_NAMESPACE": NAMESPACE,
+        "GPUYARD_INVENTORY": "cluster",  # no agent runs here
         "GPUYARD_PORT": "0",
         **(settings or {}),
     }

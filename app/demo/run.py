@@ -45,11 +45,10 @@ async def run_demo(options: DemoOptions, console: Console) -> None:
             agent = DemoAgent(cluster.kubeconfig, token, options.data / "agent.log")
 
             def ready(url: str) -> None:
-                agent.start(url)
                 _announce(options, console, url, cluster, credentials)
 
             try:
-                await serve(settings, ready, once_ready=True)
+                await serve(settings, ready, start_agents=agent.start)
             finally:
                 agent.stop()
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -33,6 +34,8 @@ from app.store import clusters, logs, reads
 
 _PURGED_AT_ONCE = 200
 _PURGE_SECONDS = 3600
+_AGENTS_SECONDS = 20.0
+_LOOK_SECONDS = 0.05
 _QUEUE_PAUSE = 0.005  # seconds: submissions that come together are planned together
 
 
@@ -108,6 +111,18 @@ class Background:
             return
         for loops in self.per_cluster.values():
             await loops.servers_recorded.wait()
+
+    async def agents_heard(self) -> None:
+        """Wait until every server that counts by its agent's reports has one; not for ever, as an agent may be down."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_AGENTS_SECONDS):
+                while not await self._hears_agents():  # noqa: ASYNC110 — other processes write to the database
+                    await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _hears_agents(self) -> bool:
+        await self.inventory.refresh()
+        nodes = ((it.name, node) for it in self.clusters for node in it.projection.nodes.values() if node.is_ready)
+        return not any(self.inventory.reports(cluster).why_nothing(node) for cluster, node in nodes)
 
     async def run(self, open_lock: OpenLock) -> None:
         """Watch the clusters, and work on them while the lock is ours."""

@@ -52,7 +52,7 @@ class DeviceInput:
     nvlink_peers: list[str] = strawberry.field(default_factory=list, description="UUIDs of GPUs it is linked with.")
     persistence_mode: bool | None = strawberry.field(default=None, description="Whether the driver stays loaded.")
     compute_mode: str = strawberry.field(default="", description="Who may use it at the same time.")
-    health: DeviceHealthInput = strawberry.field(default_factory=DeviceHealthInput, description="How it is.")
+    health: DeviceHealthInput | None = strawberry.field(default=None, description="How it is; null: it is OK.")
 
     def noun(self) -> report.Device:
         return report.Device(
@@ -69,7 +69,7 @@ class DeviceInput:
             nvlink_peers=tuple(self.nvlink_peers),
             persistence_mode=self.persistence_mode,
             compute_mode=self.compute_mode,
-            health=self.health.noun(),
+            health=self.health.noun() if self.health else report.DeviceHealth(),
         )
 
 

@@ -22,6 +22,7 @@ WAITING = (
     Reason.NO_USABLE_SERVER,
     Reason.DRIVER_TOO_OLD,
     Reason.NEVER_FITS,
+    Reason.BEHIND_RESERVATION,
     Reason.BACKING_OFF,
     Reason.JOB_NOT_CREATED,
 )

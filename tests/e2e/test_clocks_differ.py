@@ -18,6 +18,7 @@ from app.clock import SystemClock
 from app.commands.cancel_workload import cancel_workload
 from app.commands.context import CommandContext
 from app.config import Settings
+from app.domain.agents import InventorySource
 from app.domain.people import Organization, Principal, Role
 from app.domain.states import Reason, Status
 from app.domain.submission import Defaults
@@ -59,7 +60,9 @@ class Installation:
 @asynccontextmanager
 async def installation(folder: Path, url: str, ahead: float) -> AsyncIterator[Installation]:
     async with simulated(folder / "cluster", clock=lambda: time.time() + ahead) as cluster:
-        settings = Settings(database_url=url, kubeconfig=cluster.kubeconfig, resync=1)
+        settings = Settings(
+            database_url=url, kubeconfig=cluster.kubeconfig, resync=1, inventory=InventorySource.CLUSTER
+        )
         async with running(settings, SystemClock()) as (application, _):
             now = SystemClock().now()
             made = await people.add_organization("acme", "Acme", enabled=True, is_default=True, at=now)

@@ -34,6 +34,7 @@ class Second(Product):
         environment |= {
             "GPUYARD_DATABASE_URL": database_url or f"sqlite:///{first.data / 'gpuyard.db'}",
             "GPUYARD_KUBECONFIG": first.facts["kubeconfig"],
+            "GPUYARD_INVENTORY": "cluster",  # the demo's agent ends with the demo
             "GPUYARD_PORT": "0",
         }
         log = self.data.parent / f"{self.data.name}.log"

@@ -98,6 +98,7 @@ class Fleet(Product):
             "GPUYARD_DATABASE_URL": self.database_url,
             "GPUYARD_CLUSTERS": named,
             "GPUYARD_CLUSTER_LOST_AFTER": str(LOST_AFTER),
+            "GPUYARD_INVENTORY": "cluster",  # no agent runs here
             "GPUYARD_PORT": "0",
         }
         path = self.data.parent / f"{self.data.name}.log"

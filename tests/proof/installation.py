@@ -110,6 +110,7 @@ class Installation:
             "GPUYARD_DATABASE_URL": self.database_url,
             "GPUYARD_KUBECONFIG": str(self.folder / "kubeconfig"),
             "GPUYARD_NAMESPACE": NAMESPACE,
+            "GPUYARD_INVENTORY": "cluster",  # no agent runs here
             "GPUYARD_PORT": str(self.port),
             "GPUYARD_JOB_RETENTION": "0",
             "GPUYARD_RETRY_BASE": "1",
