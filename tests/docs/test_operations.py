@@ -18,11 +18,11 @@ PAGE = "docs/operations.md"
 WAITING = (
     Reason.SUBMITTED,
     Reason.WAITING_FOR_GPUS,
+    Reason.BEHIND_RESERVATION,
     Reason.WAITING_FOR_CPU_OR_MEMORY,
     Reason.NO_USABLE_SERVER,
     Reason.DRIVER_TOO_OLD,
     Reason.NEVER_FITS,
-    Reason.BEHIND_RESERVATION,
     Reason.BACKING_OFF,
     Reason.JOB_NOT_CREATED,
 )
