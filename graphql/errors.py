@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from uuid import uuid4
 
 import structlog
@@ -32,14 +31,6 @@ class EdgeErrors(MaskErrors):
             raise self.anonymise_error(error) from error
         except Exception as error:
             raise self.anonymise_error(GraphQLError("", original_error=error)) from error
-
-    def on_stream_result(self, result: Any) -> Iterator[None]:
-        """As the library's, but that what has no error is passed on without a look at its parts."""
-        if getattr(result, "errors", None):
-            yield from super().on_stream_result(result)
-        else:
-            self._stream_result_processed = True
-            yield
 
     def anonymise_error(self, error: GraphQLError) -> GraphQLError:
         """As the library calls it, for every error: all but the unexpected ones keep their words."""

@@ -9,7 +9,7 @@ weighing takes no longer than reading.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ from graphql import (
 from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.extensions import SchemaExtension
 
+from app.domain.errors import UnauthenticatedError
+
 LARGEST_PAGE = 500
 MAX_DOCUMENT = 100_000  # characters; parsed documents are kept, so their size counts many times
 MAX_WEIGHT = 60_000  # half a second to a second
@@ -59,7 +61,7 @@ _LENGTHS = {
     "GpuHolding": 5,
     "GpuResource": 3,
 }
-_COUNT = 2_500
+_COUNT = 3_200
 _ARRANGED, _SEARCHED = 7_500, 15_000  # of 100,000 workloads
 _ARRANGING, _SEARCHING = ("sortBy", "offset"), ("search", "filterBy")
 _MUTATION = 500
@@ -87,13 +89,23 @@ class RequestLimits(SchemaExtension):
             raise _too_complex(words)
         yield
 
-    def on_validate(self) -> Iterator[None]:
+    async def on_validate(self) -> AsyncIterator[None]:
         context = self.execution_context
         if context.graphql_document is not None:
-            scale = _Scale(context.schema._schema, context.graphql_document, context.variables or {})  # noqa: SLF001
+            lengths = {**_LENGTHS, "Organization": await _organizations_of_caller(context.context)}
+            schema, variables = context.schema._schema, context.variables or {}  # noqa: SLF001
+            scale = _Scale(schema, context.graphql_document, variables, lengths)
             if (weight := scale.heaviest_operation()) > MAX_WEIGHT:
                 raise _too_complex(f"the request weighs {weight}, at most {MAX_WEIGHT} is taken: {_HOW}")
         yield
+
+
+async def _organizations_of_caller(context: Any) -> int:
+    """Of all lists only this one leads to further pages, so it is counted. At least as many as any list."""
+    try:
+        return max(_LIST, len((await context.caller()).roles))
+    except UnauthenticatedError:
+        return _LIST
 
 
 class SchemaSecrecy(SchemaExtension):
@@ -104,15 +116,6 @@ class SchemaSecrecy(SchemaExtension):
         if not context.context.services.shows_schema:
             context.validation_rules = (*context.validation_rules, NoSchemaIntrospectionCustomRule)
         yield
-
-
-_HOW = (
-    f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, attempts {_LENGTHS['Attempt']} and "
-    f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, a "
-    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
-    f"more with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log "
-    f"{_HEAVY['WorkloadLog']}, curves, numbers and usage {_HEAVY['Metric']} each"
-)
 
 
 def _too_complex(words: str) -> GraphQLError:
@@ -133,20 +136,38 @@ def _own(returned: GraphQLNamedType, parent: GraphQLNamedType, node: FieldNode) 
 
 @dataclass(frozen=True)
 class _Page:
-    """What is asked of the list whose connection is weighed: how many at most, and what finding them weighs."""
+    """What is asked of the list whose connection is weighed: how many at most, and what finding them weighs.
+
+    Or, with `longest`, of an organization that is one of several: how long its own lists are taken to be at most.
+    """
 
     size: int = 1
     finding: int = 0
+    longest: int = max(_LENGTHS.values())
 
 
 _NO_PAGE = _Page()
+_ONE_OF_SEVERAL = _Page(longest=50)
+
+
+_HOW = (
+    f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, organizations as many times as the "
+    f"caller has, attempts {_LENGTHS['Attempt']} and "
+    f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, "
+    f"in several organizations {_ONE_OF_SEVERAL.longest} times each, a page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
+    f"more with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log "
+    f"{_HEAVY['WorkloadLog']}, curves, numbers and usage {_HEAVY['Metric']} each"
+)
 
 
 class _Scale:
     """Weighs one document, which may yet be invalid: what the schema does not know weighs 1."""
 
-    def __init__(self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]) -> None:
-        self._schema, self._variables = schema, variables
+    def __init__(
+        self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any], lengths: Mapping[str, int]
+    ) -> None:
+        """`lengths`: how long a list is taken to be, by the name of what it holds."""
+        self._schema, self._variables, self._lengths = schema, variables, lengths
         definitions = document.definitions
         self._operations = [d for d in definitions if isinstance(d, OperationDefinitionNode)]
         self._fragments = {d.name.value: d for d in definitions if isinstance(d, FragmentDefinitionNode)}
@@ -192,8 +213,9 @@ class _Scale:
         if not is_composite_type(returned):
             return _own(returned, parent, node)
         own = _mutation_weight(field) if parent is self._schema.mutation_type else _own(returned, parent, node)
-        times = page.size if parent.name.endswith("Connection") else _length(field)
-        return own + times * (_OBJECT + self._inside(node.selection_set, returned, _NO_PAGE))
+        times = page.size if parent.name.endswith("Connection") else min(page.longest, self._length(field))
+        within = _ONE_OF_SEVERAL if returned.name == "Organization" and times > 1 else _NO_PAGE
+        return own + times * (_OBJECT + self._inside(node.selection_set, returned, within))
 
     def _found(self, field: GraphQLField, node: FieldNode) -> int:
         """A list of workloads, or their number."""
@@ -221,12 +243,11 @@ class _Scale:
                 value = self._variables.get(argument.value.name.value)
         return value if isinstance(value, int) and 1 <= value <= LARGEST_PAGE else LARGEST_PAGE
 
-
-def _length(field: GraphQLField) -> int:
-    if not is_list_type(get_nullable_type(field.type)):
-        return 1
-    name = get_named_type(field.type).name
-    return _LENGTHS.get(name, _OF_SCHEMA if name.startswith("__") else _LIST)
+    def _length(self, field: GraphQLField) -> int:
+        if not is_list_type(get_nullable_type(field.type)):
+            return 1
+        name = get_named_type(field.type).name
+        return self._lengths.get(name, _OF_SCHEMA if name.startswith("__") else _LIST)
 
 
 def _asks(value: ValueNode | None) -> bool:

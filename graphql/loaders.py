@@ -10,17 +10,18 @@ from uuid import UUID
 
 from strawberry.dataloader import DataLoader
 
-from app.domain.people import Project
+from app.domain.people import Member, Project, Token
 from app.domain.samples import Reading
+from app.domain.volumes import Volume
 from app.domain.workload import Attempt, Event, Workload
-from app.store import agents, gpus, people, reads, samples
+from app.store import agents, gpus, managing, people, reads, samples, servers, volumes
 from app.store.agents import AgentRecord
 from app.store.gpus import GpuRecord, Holding
 from app.store.samples import Device
+from app.store.servers import ServerRecord
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-P = TypeVar("P", Attempt, Event, GpuRecord, Holding)  # part of a workload, a server, a GPU
 
 
 def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[list[K]], Awaitable[list[V | None]]]:
@@ -32,15 +33,30 @@ def _in_order(read: Callable[[list[K]], Awaitable[Mapping[K, V]]]) -> Callable[[
 
 
 def _grouped(
-    read: Callable[[list[UUID]], Awaitable[list[P]]], whose: str = "workload_id"
-) -> Callable[[list[UUID]], Awaitable[list[list[P]]]]:
-    async def load(ids: list[UUID]) -> list[list[P]]:
-        groups: dict[UUID, list[P]] = defaultdict(list)
-        for part in await read(ids):
+    read: Callable[[list[K]], Awaitable[list[V]]], whose: str = "workload_id"
+) -> Callable[[list[K]], Awaitable[list[list[V]]]]:
+    """`whose` names what tells of each that is read what it belongs to."""
+
+    async def load(keys: list[K]) -> list[list[V]]:
+        groups: dict[K, list[V]] = defaultdict(list)
+        for part in await read(keys):
             groups[getattr(part, whose)].append(part)
-        return [groups[i] for i in ids]
+        return [groups[key] for key in keys]
 
     return load
+
+
+def _lists(read: Callable[[list[K]], Awaitable[Mapping[K, list[V]]]]) -> Callable[[list[K]], Awaitable[list[list[V]]]]:
+    async def load(keys: list[K]) -> list[list[V]]:
+        found = await read(keys)
+        return [found.get(key, []) for key in keys]
+
+    return load
+
+
+async def _have_gpu_server(slugs: list[str]) -> list[bool]:
+    found = await servers.owners_of_gpu_servers(slugs)
+    return [slug in found for slug in slugs]
 
 
 Stretch = tuple[Device, datetime, datetime]
@@ -69,3 +85,15 @@ class Loaders:
         self.holdings: DataLoader[UUID, list[Holding]] = DataLoader(_grouped(gpus.holdings_of), cache=False)
         self.agents: DataLoader[UUID, AgentRecord | None] = DataLoader(_in_order(agents.agents_of), cache=False)
         self.readings: DataLoader[Stretch, list[Reading]] = DataLoader(_readings, cache=False)
+        self.has_gpu_server: DataLoader[str, bool] = DataLoader(_have_gpu_server, cache=False)
+        self.servers: DataLoader[str, list[ServerRecord]] = DataLoader(
+            _grouped(servers.servers_of_any, "organization_slug"), cache=False
+        )
+        self.projects_of: DataLoader[UUID, list[Project]] = DataLoader(
+            _grouped(people.projects_in, "organization_id"), cache=False
+        )
+        self.volumes_of: DataLoader[UUID, list[Volume]] = DataLoader(
+            _grouped(volumes.volumes_in, "organization_id"), cache=False
+        )
+        self.members_of: DataLoader[UUID, list[Member]] = DataLoader(_lists(managing.members_in), cache=False)
+        self.tokens_of: DataLoader[UUID, list[Token]] = DataLoader(_lists(managing.tokens_in), cache=False)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import strawberry
 from graphql import GraphQLError
-from strawberry.extensions import MaxTokensLimiter, ParserCache, ValidationCache
+from strawberry.extensions import MaxTokensLimiter, ParserCache, SchemaExtension, ValidationCache
+from strawberry.extensions.runner import SchemaExtensionsRunner
 from strawberry.types import ExecutionContext
 
 from app.graphql.errors import EdgeErrors
@@ -21,7 +25,22 @@ _MAX_TOKENS = 2000
 _CACHED_DOCUMENTS = 256
 
 
+class _Runner(SchemaExtensionsRunner):
+    """Extensions look at every event of every subscriber only where there is something for them: an error."""
+
+    async def get_extensions_results(self, ctx: ExecutionContext) -> dict[str, Any]:  # noqa: ARG002 — none adds any
+        return {}
+
+    def on_stream_result(self, result: Any) -> Any:
+        return super().on_stream_result(result) if getattr(result, "errors", None) else nullcontext()
+
+
 class Schema(strawberry.Schema):
+    def create_extensions_runner(
+        self, execution_context: ExecutionContext, extensions: list[SchemaExtension]
+    ) -> SchemaExtensionsRunner:
+        return _Runner(execution_context, extensions)
+
     def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
         """Strawberry would log every refusal with its stack; `EdgeErrors` logs what nobody expected."""
 

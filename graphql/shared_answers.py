@@ -7,6 +7,7 @@ Nothing in an event depends on who reads it: who may, has been checked before it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from graphql import ExecutionResult, FieldNode, OperationDefinitionNode, OperationType, print_ast
@@ -32,13 +33,28 @@ class SharedAnswers(StrawberryGraphQLCoreExecutionContext):
         nodes = [*inside, *self.fragment_definitions.values()]
         return len(inside) == len(fields) and not any("$" in print_ast(node) for node in nodes if node)
 
+    def build_per_event_executor(self, payload: Any) -> Any:
+        """What carries the operation out for an event; where that is done already, only says so."""
+        kept = self._answers(payload).get(id(self.operation))
+        return _Known(kept[1]) if kept else super().build_per_event_executor(payload)
+
     def execute_operation(self, serially: bool | None = None) -> Any:
-        answers: Answers | None = getattr(self.root_value, "answers", None) if self._may_share else None
-        if answers is None:
-            return super().execute_operation(serially)
-        if kept := answers.get(id(self.operation)):
-            return kept[1]
         answer = super().execute_operation(serially)
         if isinstance(answer, ExecutionResult) and not answer.errors:
-            answers[id(self.operation)] = (self.operation, answer)
+            self._answers(self.root_value)[id(self.operation)] = (self.operation, answer)
         return answer
+
+    def _answers(self, event: Any) -> Answers:
+        """The event's, which are thrown away where they can't be shared."""
+        answers: Answers | None = getattr(event, "answers", None) if self._may_share else None
+        return {} if answers is None else answers
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Carries nothing out."""
+
+    answer: ExecutionResult
+
+    def execute_operation(self, serially: bool | None = None) -> ExecutionResult:  # noqa: ARG002
+        return self.answer

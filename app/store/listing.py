@@ -2,7 +2,7 @@
 
 A page is keyed by the sorted value and the id of the row before it, so inserts and deletes while paging neither repeat
 nor skip a row. What has no value comes last in both directions, on both databases: rows with a value and rows without
-are two queries, each of which can walk an index.
+are two queries, each of which can walk an index, and both see one moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from app.domain.people import Project
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
 from app.store import mapping, people
+from app.store.connection import snapshot
 from app.store.models import WorkloadRow
+from app.store.unfinished import to_its_end
 
 _COLUMNS = {
     "imageReference": "image",
@@ -91,10 +93,16 @@ async def list_workloads(
     """A page of at most `limit`, each with its place in the order."""
     projects = await _projects(selection, order)
     query = _selected(selection, projects)
-    rows = await _with_value(query, order, limit, after, offset)
-    if len(rows) < limit and _may_lack(order.field):
-        rows += await _without_value(query, order, limit - len(rows), after, offset)
-    return _placed(rows, order, projects)
+    if not _may_lack(order.field):
+        return _placed(await _with_value(query, order, limit, after, offset), order, projects)
+
+    async def read() -> list[WorkloadRow]:
+        async with snapshot():
+            rows = await _with_value(query, order, limit, after, offset)
+            lacking = limit - len(rows)
+            return rows + (await _without_value(query, order, lacking, after, offset) if lacking else [])
+
+    return _placed(await to_its_end(read()), order, projects)
 
 
 async def list_workloads_before(
@@ -103,11 +111,16 @@ async def list_workloads_before(
     """The page of at most `limit` that ends right before a place, in the order of the list; it is read backwards."""
     projects = await _projects(selection, order)
     query, backwards = _selected(selection, projects), Order(order.by, not order.is_descending)
-    has_value = before.value is not None
-    rows = [] if has_value else await _without_value(query, backwards, limit, before, 0)
-    if len(rows) < limit:
-        rows += await _with_value(query, backwards, limit - len(rows), before if has_value else None, 0)
-    return _placed(rows[::-1], order, projects)
+    if before.value is not None:
+        return _placed((await _with_value(query, backwards, limit, before, 0))[::-1], order, projects)
+
+    async def read() -> list[WorkloadRow]:
+        async with snapshot():
+            rows = await _without_value(query, backwards, limit, before, 0)
+            lacking = limit - len(rows)
+            return rows + (await _with_value(query, backwards, lacking, None, 0) if lacking else [])
+
+    return _placed((await to_its_end(read()))[::-1], order, projects)
 
 
 def _placed(rows: Iterable[WorkloadRow], order: Order, projects: Iterable[Project]) -> list[tuple[Workload, Position]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
@@ -19,8 +20,17 @@ from app.store.unfinished import to_its_end
 
 async def members_of(organization_id: UUID) -> list[Member]:
     """By address."""
-    rows = await MembershipRow.filter(organization_id=organization_id).select_related("user").order_by("user__email")
-    return [Member(row.user.id, row.user.email, Role(row.role), row.created_at) for row in rows]
+    return (await members_in([organization_id])).get(organization_id, [])
+
+
+async def members_in(organization_ids: Collection[UUID]) -> dict[UUID, list[Member]]:
+    """By organization, each one's by address."""
+    rows = MembershipRow.filter(organization_id__in=list(organization_ids)).select_related("user")
+    found: dict[UUID, list[Member]] = defaultdict(list)
+    for row in await rows.order_by("user__email"):
+        member = Member(row.user.id, row.user.email, Role(row.role), row.created_at)
+        found[row.organization_id].append(member)  # type: ignore[attr-defined]
+    return found
 
 
 async def find_member(organization_ids: Collection[UUID], email: str) -> UUID | None:
@@ -54,13 +64,18 @@ async def _change_member(organization_id: UUID, user_id: UUID, role: Role | None
         return True
 
 
-async def tokens_of(organization_id: UUID) -> list[Token]:
-    """Its service tokens, the newest first; revoked ones too."""
-    return await _tokens(organization_id=organization_id, user_id=None)
+async def tokens_in(organization_ids: Collection[UUID]) -> dict[UUID, list[Token]]:
+    """Service tokens by organization, each one's the newest first; revoked ones too."""
+    found: dict[UUID, list[Token]] = defaultdict(list)
+    rows = TokenRow.filter(organization_id__in=list(organization_ids), user_id=None)
+    for row in await rows.order_by("-created_at", "id"):
+        found[row.organization_id].append(_token(row))  # type: ignore[attr-defined]
+    return found
 
 
 async def tokens_of_user(user_id: UUID) -> list[Token]:
-    return await _tokens(user_id=user_id)
+    """The newest first; revoked ones too."""
+    return [_token(row) for row in await TokenRow.filter(user_id=user_id).order_by("-created_at", "id")]
 
 
 async def token_owner(token_id: UUID) -> tuple[UUID | None, UUID | None] | None:
@@ -69,20 +84,16 @@ async def token_owner(token_id: UUID) -> tuple[UUID | None, UUID | None] | None:
     return (row.user_id, row.organization_id) if row else None  # type: ignore[attr-defined]
 
 
-async def _tokens(**whose: UUID | None) -> list[Token]:
-    rows = await TokenRow.filter(**whose).order_by("-created_at", "id")
-    return [
-        Token(
-            row.id,
-            row.name,
-            Role(row.role) if row.role else None,
-            frozenset(Scope(scope) for scope in row.scopes),
-            row.created_at,
-            row.expires_at,
-            row.revoked_at,
-        )
-        for row in rows
-    ]
+def _token(row: TokenRow) -> Token:
+    return Token(
+        row.id,
+        row.name,
+        Role(row.role) if row.role else None,
+        frozenset(Scope(scope) for scope in row.scopes),
+        row.created_at,
+        row.expires_at,
+        row.revoked_at,
+    )
 
 
 async def rename_project(project_id: UUID, name: str, version: int) -> Project | None:

@@ -107,7 +107,13 @@ async def add_project(organization_id: UUID, slug: str, name: str, at: datetime)
 
 
 async def projects_of(organization_id: UUID) -> list[Project]:
-    return [mapping.project(row) for row in await ProjectRow.filter(organization_id=organization_id).order_by("slug")]
+    return await projects_in([organization_id])
+
+
+async def projects_in(organization_ids: Sequence[UUID]) -> list[Project]:
+    """Of several organizations, by slug."""
+    rows = ProjectRow.filter(organization_id__in=list(organization_ids)).order_by("slug")
+    return [mapping.project(row) for row in await rows]
 
 
 async def projects_by_id(ids: Sequence[UUID]) -> dict[UUID, Project]:

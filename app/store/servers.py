@@ -119,11 +119,16 @@ def _values(node: ObservedNode, slug: str) -> dict[str, object]:
 
 
 async def servers_of(slug: str) -> list[ServerRecord]:
-    return [_record(row) for row in await ClusterServerRow.filter(_owned_by(slug)).order_by("name", "cluster")]
+    return await servers_of_any([slug])
 
 
-def _owned_by(slug: str) -> Q:
-    return Q(assigned_slug=slug) | Q(assigned_slug="", organization_slug=slug)
+async def servers_of_any(slugs: Collection[str]) -> list[ServerRecord]:
+    """Of several organizations, by name."""
+    return [_record(row) for row in await ClusterServerRow.filter(_owned_by(slugs)).order_by("name", "cluster")]
+
+
+def _owned_by(slugs: Collection[str]) -> Q:
+    return Q(assigned_slug__in=list(slugs)) | Q(assigned_slug="", organization_slug__in=list(slugs))
 
 
 async def all_servers() -> list[ServerRecord]:
@@ -194,11 +199,17 @@ async def largest_server(slug: str) -> tuple[str, int] | None:
     has a GPU of any kind.
     """
     row = (
-        await ClusterServerRow.filter(_owned_by(slug), gpu_total__gt=0)
+        await ClusterServerRow.filter(_owned_by([slug]), gpu_total__gt=0)
         .order_by("-gpu_largest", "name", "cluster")
         .first()
     )
     return (row.name, row.gpu_largest) if row else None
+
+
+async def owners_of_gpu_servers(slugs: Collection[str]) -> set[str]:
+    """Of these organizations, those that have a server with a GPU on record."""
+    rows = ClusterServerRow.filter(_owned_by(slugs), gpu_total__gt=0).distinct()
+    return {assigned or labelled for assigned, labelled in await rows.values_list("assigned_slug", "organization_slug")}
 
 
 async def flagged() -> dict[ServerId, ServerFlags]:

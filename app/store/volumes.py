@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -30,7 +31,13 @@ async def add_volume(volume: Volume, at: datetime) -> None:
 
 async def volumes_of(organization_id: UUID) -> list[Volume]:
     """By name."""
-    return [mapping.volume(row) for row in await VolumeRow.filter(organization_id=organization_id).order_by("name")]
+    return await volumes_in([organization_id])
+
+
+async def volumes_in(organization_ids: Sequence[UUID]) -> list[Volume]:
+    """Of several organizations, by name."""
+    rows = VolumeRow.filter(organization_id__in=list(organization_ids)).order_by("name")
+    return [mapping.volume(row) for row in await rows]
 
 
 async def remove_volume(organization_id: UUID, name: str) -> bool:

@@ -16,7 +16,9 @@ from app.store import managing, people
 @strawberry.input(description="A person's role in an organization.")
 class SetMemberInput:
     organization: str = strawberry.field(description="Slug of the organization.")
-    email: str = strawberry.field(description="Address of a person of this installation.")
+    email: str = strawberry.field(
+        description="Address of a member of it, or of another organization that the caller owns."
+    )
     role: Role = strawberry.field(description="What the person is to be.")
 
 

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import strawberry
 
-from app.commands.context import Access, open_organization, open_ready
 from app.domain import people as domain
-from app.domain.people import Permission
+from app.domain.people import Permission, require, require_ready
 from app.graphql.context import Info
 from app.graphql.enums import Period, Role, TelemetryGroup, TelemetryType, UsageGroup
 from app.graphql.moments import moment
@@ -37,7 +36,7 @@ from app.graphql.nodes.workload_list import (
     page_of,
     select,
 )
-from app.store import managing, people, reads, volumes
+from app.store import reads
 from app.store.listing import count_workloads
 
 
@@ -61,26 +60,31 @@ class Organization:
             role=role,
         )
 
-    async def _access(self, info: Info) -> Access:
-        return await open_ready(await info.context.caller(), self.noun, Permission.READ_WORKLOADS)
+    async def _check(self, info: Info) -> None:
+        """Whether the caller may read its workloads, and they can be used here."""
+        require(await info.context.caller(), self.noun, Permission.READ_WORKLOADS)
+        require_ready(self.noun, has_gpu_server=await info.context.loaders.has_gpu_server.load(self.slug))
+
+    async def _check_owner(self, info: Info) -> None:
+        require(await info.context.caller(), self.noun, Permission.MANAGE_ORGANIZATION)
 
     @strawberry.field(description="Its projects, by slug. Every member may see them.")
-    async def projects(self) -> list[Project]:
-        return [Project.from_domain(noun) for noun in await people.projects_of(self.id)]
+    async def projects(self, info: Info) -> list[Project]:
+        return [Project.from_domain(noun) for noun in await info.context.loaders.projects_of.load(self.id)]
 
     @strawberry.field(description="Who belongs here, by address. For owners.")
     async def members(self, info: Info) -> list[Member]:
-        await open_organization(await info.context.caller(), self.slug, Permission.MANAGE_ORGANIZATION)
-        return [Member.from_domain(noun) for noun in await managing.members_of(self.id)]
+        await self._check_owner(info)
+        return [Member.from_domain(noun) for noun in await info.context.loaders.members_of.load(self.id)]
 
     @strawberry.field(description="Its service tokens, the newest first, revoked ones too. For owners.")
     async def tokens(self, info: Info) -> list[Token]:
-        await open_organization(await info.context.caller(), self.slug, Permission.MANAGE_ORGANIZATION)
-        return [Token.from_domain(noun) for noun in await managing.tokens_of(self.id)]
+        await self._check_owner(info)
+        return [Token.from_domain(noun) for noun in await info.context.loaders.tokens_of.load(self.id)]
 
     @strawberry.field(description="The servers of its pool on record, by name.")
     async def servers(self, info: Info) -> list[Server]:
-        await self._access(info)
+        await self._check(info)
         return await servers_of(info, self.slug)
 
     @strawberry.field(description="The GPUs of its servers, by server and index.")
@@ -89,7 +93,7 @@ class Organization:
         info: Info,
         gone: Annotated[bool, strawberry.argument(description="With those that are no longer reported.")] = False,
     ) -> list[Gpu]:
-        await self._access(info)
+        await self._check(info)
         return await gpus_of(self.slug, self.id, gone=gone)
 
     @strawberry.field(description="One GPU; null where no server of the organization has it.")
@@ -98,7 +102,7 @@ class Organization:
         info: Info,
         id: Annotated[UUID, strawberry.argument(description="Its id.")],  # noqa: A002 — the contract's name
     ) -> Gpu | None:
-        await self._access(info)
+        await self._check(info)
         return await find_gpu(self.slug, self.id, id)
 
     @strawberry.field(description="Numbers of this moment about its workloads, servers and GPUs. It weighs 1000.")
@@ -115,7 +119,7 @@ class Organization:
             int, strawberry.argument(description="For how long a GPU must have done nothing to be idle, 60 to 86400.")
         ] = DEFAULT_WINDOW,
     ) -> Telemetry:
-        await self._access(info)
+        await self._check(info)
         return await telemetry_of(info, (self.id, self.slug), type, group_by or (), cluster, window_seconds)
 
     @strawberry.field(description="GPU-seconds by period and group, computed from all attempts. It weighs 1000.")
@@ -131,14 +135,14 @@ class Organization:
             list[UsageGroup] | None, strawberry.argument(description="Whose; all in one unless given.")
         ] = None,
     ) -> list[Usage]:
-        await self._access(info)
+        await self._check(info)
         now = info.context.services.commands.clock.now()
         return await usage_of(self.id, moment("start", start), moment("end", end), period, group_by or (), now)
 
     @strawberry.field(description="Volumes that its workloads may mount, by name.")
     async def volumes(self, info: Info) -> list[Volume]:
-        await self._access(info)
-        return [Volume.from_domain(noun) for noun in await volumes.volumes_of(self.id)]
+        await self._check(info)
+        return [Volume.from_domain(noun) for noun in await info.context.loaders.volumes_of.load(self.id)]
 
     @strawberry.field(description="One workload; null where the organization has none of that id.")
     async def workload(
@@ -146,7 +150,7 @@ class Organization:
         info: Info,
         id: Annotated[UUID, strawberry.argument(description="Its id.")],  # noqa: A002 — the contract's name
     ) -> Workload | None:
-        await self._access(info)
+        await self._check(info)
         noun = await reads.find_workload(self.id, id)
         return Workload.from_domain(noun) if noun else None
 
@@ -164,7 +168,7 @@ class Organization:
         sort_order: SortOrderArgument = None,
         deleted: Deleted = False,
     ) -> WorkloadConnection:
-        await self._access(info)
+        await self._check(info)
         selection = select(self.id, status, filter_by, search, deleted=deleted)
         return await page_of(selection, order_of(sort_by, sort_order), first, after, offset)
 
@@ -177,5 +181,5 @@ class Organization:
         search: Search = None,
         deleted: Deleted = False,
     ) -> int:
-        await self._access(info)
+        await self._check(info)
         return await count_workloads(select(self.id, status, filter_by, search, deleted=deleted))

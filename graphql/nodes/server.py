@@ -16,7 +16,7 @@ from app.graphql.nodes.gpu import Gpu, ServerAgent, agent_of
 from app.graphql.scalars import Long
 from app.placement.snapshot import ServerCapacity
 from app.reconcile.board import Board
-from app.store import people, servers
+from app.store import people
 from app.store.servers import ServerRecord
 
 
@@ -123,7 +123,7 @@ def _resources(record: ServerRecord, seen: ServerCapacity | None) -> list[GpuRes
 
 async def servers_of(info: Info, slug: str) -> list[Server]:
     """The organization's, by name, with what is free on each."""
-    board, records = info.context.services.board, await servers.servers_of(slug)
+    board, records = info.context.services.board, await info.context.loaders.servers.load(slug)
     await board.inventory.refresh()
     seen = board.servers()
     return [_server(board, record, seen) for record in records]

@@ -193,9 +193,9 @@ def pages(count: int, given: str, inside: str = "edges { node { id } }") -> str:
         (pages(8, "first: 1, sortBy: IMAGE_REFERENCE"), 8 * (7_506 + A_ROW)),
         (pages(8, "first: 1, offset: $nine"), 8 * (7_506 + A_ROW)),
         (pages(4, "first: 1, offset: 9, sortBy: NAME"), 4 * (15_006 + A_ROW)),
-        (pages(2, 'first: 1, search: "a"', "totalCount"), 2 * (15_005 + 17_500)),
-        (many(4, 'workloadsCount(search: "a")'), 4 * 17_500),
-        (many(25, "workloadsCount"), 25 * 2_500),
+        (pages(2, 'first: 1, search: "a"', "totalCount"), 2 * (15_005 + 18_200)),
+        (many(4, 'workloadsCount(search: "a")'), 4 * 18_200),
+        (many(25, "workloadsCount"), 25 * 3_200),
         (many(1, "workloads(first: 500) { edges { node { events { type } } } }"), 6 + 500 * (A_ROW + 20 * 6)),
     ],
 )

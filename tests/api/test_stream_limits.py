@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
+import httpx2
 import pytest
 from starlette.types import Message
 from strawberry.types import ExecutionResult
@@ -99,6 +101,29 @@ async def test_a_refused_stream_is_told_over_a_socket(tight: Api):
         await say(opened, subscribe(EVENTS, "one too many", **variables(tight)))
         told = await hear(opened)
         assert (told["id"], told["payload"]["errors"][0]["extensions"]) == ("one too many", {"code": "RATE_LIMITED"})
+
+
+@asynccontextmanager
+async def event_stream(client: httpx2.AsyncClient, api: Api, url: str) -> AsyncIterator[dict[str, Any]]:
+    """The first answer of a stream of server-sent events, while it is open."""
+    headers = {"authorization": f"Bearer {secret('admin')}", "accept": "text/event-stream"}
+    body = {"query": EVENTS, "variables": variables(api)}
+    async with client.stream("POST", url.replace("ws://", "http://"), json=body, headers=headers) as answer:
+        lines = answer.aiter_lines()
+        data = (line.removeprefix("data: ") async for line in lines if line.startswith("data: {"))
+        yield json.loads(await anext(data))
+
+
+async def test_streams_of_server_sent_events_are_counted_until_they_are_left(tight: Api):
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(served(GraphQLEndpoint(schema, tight.services)))
+        client = await stack.enter_async_context(httpx2.AsyncClient(trust_env=False, timeout=60))
+        async with event_stream(client, tight, url) as first, event_stream(client, tight, url) as second:
+            told = await stack.enter_async_context(event_stream(client, tight, url))
+            assert ("errors" in first, "errors" in second) == (False, False)
+            assert told["errors"][0]["extensions"] == {"code": "RATE_LIMITED"}
+        while "errors" in told:  # the server learns of an end a moment later
+            told = await stack.enter_async_context(event_stream(client, tight, url))
 
 
 @pytest.mark.looptime
