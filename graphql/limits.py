@@ -103,7 +103,7 @@ class RequestLimits(SchemaExtension):
 async def _organizations_of_caller(context: Any) -> int:
     """Of all lists only this one leads to further pages, so it is counted. At least as many as any list."""
     try:
-        return max(_LIST, len((await context.caller()).roles))
+        return max(_LIST, len((await context.holder()).roles))
     except UnauthenticatedError:
         return _LIST
 
@@ -152,9 +152,9 @@ _ONE_OF_SEVERAL = _Page(longest=50)
 
 _HOW = (
     f"a field counts 1, an object {_OBJECT}, a list {_LIST} times what it holds, organizations as many times as the "
-    f"caller has, attempts {_LENGTHS['Attempt']} and "
-    f"events {_LENGTHS['WorkloadEvent']} times, servers, projects, members and tokens {_LENGTHS['Server']} times, "
-    f"in several organizations {_ONE_OF_SEVERAL.longest} times each, a page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
+    f"caller has, attempts {_LENGTHS['Attempt']} and events {_LENGTHS['WorkloadEvent']} times, servers, projects, "
+    f"members and tokens {_LENGTHS['Server']} times, in several organizations {_ONE_OF_SEVERAL.longest} times each, a "
+    f"page `first` times, a count {_COUNT}; a page or count {_ARRANGED} more with sortBy or offset each, {_SEARCHED} "
     f"more with search or filterBy; a mutation {_MUTATION}, on many ids {_BATCH} times that, a log "
     f"{_HEAVY['WorkloadLog']}, curves, numbers and usage {_HEAVY['Metric']} each"
 )

@@ -46,14 +46,14 @@ async def test_a_list_of_all_organizations_takes_one_statement(api: Api, owner_o
     assert all(len(entries) == 1 for entries in of_each.values())
     told = {entry.get("name") or entry.get("slug") for entries in of_each.values() for entry in entries}
     assert len(told) == (1 if name == "members" else 30)  # each one's own
-    assert len(sent) <= 5  # the token, its roles, the organizations, whether they have servers, the list
+    assert len(sent) <= 6  # the token, its roles, the organizations, whether they have servers, the list, agents
 
 
 async def test_whether_there_are_servers_is_asked_once_for_all_that_needs_them(api: Api, owner_of_many: str):
     inside = " ".join(f"{name} {{ {leaves(kind)} }}" for name, kind in LISTS.items() if name in {"servers", "volumes"})
     with statements() as sent:
         await api.data(OF_ALL % f"{inside} {PAGES % 1}", who=owner_of_many)
-    assert len(sent) == 4 + 2 + 30  # a page is read for each
+    assert len(sent) == 4 + 3 + 30  # a page is read for each
 
 
 async def test_pages_weigh_as_many_times_as_the_caller_has_organizations(api: Api, owner_of_many: str):
