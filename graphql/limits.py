@@ -171,8 +171,13 @@ class _Scale:
         definitions = document.definitions
         self._operations = [d for d in definitions if isinstance(d, OperationDefinitionNode)]
         self._fragments = {d.name.value: d for d in definitions if isinstance(d, FragmentDefinitionNode)}
-        given = (v for o in self._operations for v in o.variable_definitions or () if _asks(v.default_value))
+        given = [v for o in self._operations for v in o.variable_definitions or () if _asks(v.default_value)]
         self._defaults = {definition.variable.name.value for definition in given}
+        self._sizes: dict[str, int] = {}  # variables' defaults: of several operations the largest
+        for definition in given:
+            if isinstance(definition.default_value, IntValueNode):
+                name, size = definition.variable.name.value, _integer(definition.default_value)
+                self._sizes[name] = max(size, self._sizes.get(name, 0))
         self._weights: dict[tuple[str, _Page], int] = {}
 
     def heaviest_operation(self) -> int:
@@ -223,7 +228,7 @@ class _Scale:
         finding = _ARRANGED * len(given.intersection(_ARRANGING)) + _SEARCHED * bool(given.intersection(_SEARCHING))
         if "first" not in field.args:
             return _COUNT + finding
-        page = _Page(self._size(node), finding)
+        page = _Page(self._size(field, node), finding)
         return finding + _OBJECT + self._inside(node.selection_set, get_named_type(field.type), page)
 
     def _is_given(self, argument: ArgumentNode) -> bool:
@@ -233,14 +238,15 @@ class _Scale:
             return bool(self._variables[name]) if name in self._variables else name in self._defaults
         return _asks(argument.value)
 
-    def _size(self, node: FieldNode) -> int:
-        """The size of the page; the largest where a default has the say, or where it is refused later."""
-        value: object = None
+    def _size(self, field: GraphQLField, node: FieldNode) -> int:
+        """The size of the page; the largest where it is refused later."""
+        value: object = field.args["first"].default_value
         for argument in node.arguments or ():
             if argument.name.value == "first" and isinstance(argument.value, IntValueNode):
-                value = int(argument.value.value[:9])
+                value = _integer(argument.value)
             elif argument.name.value == "first" and isinstance(argument.value, VariableNode):
-                value = self._variables.get(argument.value.name.value)
+                name = argument.value.name.value
+                value = self._variables.get(name, self._sizes.get(name, value))
         return value if isinstance(value, int) and 1 <= value <= LARGEST_PAGE else LARGEST_PAGE
 
     def _length(self, field: GraphQLField) -> int:
@@ -248,6 +254,10 @@ class _Scale:
             return 1
         name = get_named_type(field.type).name
         return self._lengths.get(name, _OF_SCHEMA if name.startswith("__") else _LIST)
+
+
+def _integer(node: IntValueNode) -> int:
+    return int(node.value[:9])
 
 
 def _asks(value: ValueNode | None) -> bool:

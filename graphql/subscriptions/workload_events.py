@@ -45,6 +45,7 @@ async def workload_events(
         async with aclosing(tail(found.id, sequence, signal, trust)) as batches:
             async for events in batches:
                 for event in events:
+                    await trust.renew()  # a reader that takes its time reads no batch for longer than it may
                     if passes(event, conditions):
                         yield _shown(event)
 

@@ -149,7 +149,7 @@ EVERYTHING = """
 """
 
 
-VARIABLES = {"$s": "String", "$f": "[String!]", "$none": "Int! = 0", "$nine": "Int! = 9"}
+VARIABLES = {"$s": "String", "$f": "[String!]", "$none": "Int! = 0", "$nine": "Int! = 9", "$default": "Int! = 45"}
 
 
 def many(count: int, field: str) -> str:
@@ -177,6 +177,7 @@ async def test_what_the_contract_allows_is_not_too_much(api: Api, document: str)
 
 ORGANIZATION = 6  # a field and an object
 A_ROW = 5 + 7  # an edge, and in it a node with one field
+FOUR = "edges { node { id name status phase } }"
 
 
 def pages(count: int, given: str, inside: str = "edges { node { id } }") -> str:
@@ -187,6 +188,9 @@ def pages(count: int, given: str, inside: str = "edges { node { id } }") -> str:
     ("document", "weight"),
     [
         (pages(60, "first: 500"), 60 * (6 + 500 * A_ROW)),
+        (pages(95, "offset: 0", FOUR), 95 * (6 + 50 * (A_ROW + 3))),
+        (pages(90, "first: $default", FOUR), 90 * (6 + 45 * (A_ROW + 3))),
+        (pages(60, "first: -1"), 60 * (6 + 500 * A_ROW)),
         (pages(4, 'first: 1, search: "a"'), 4 * (15_006 + A_ROW)),
         (pages(4, "first: 1, search: $s"), 4 * (15_006 + A_ROW)),
         (pages(4, 'first: 1, filterBy: ["name=@a"]'), 4 * (15_006 + A_ROW)),

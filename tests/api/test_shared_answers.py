@@ -8,13 +8,17 @@ from contextlib import AsyncExitStack, aclosing
 from typing import Any, cast
 
 import pytest
-from strawberry.types import ExecutionResult
+from strawberry.types import ExecutionResult, get_object_definition
 
+from app.auth import TRUSTED_SECONDS
 from app.graphql.context import RequestContext
 from app.graphql.cursors import event_cursor
+from app.graphql.nodes.workload import WorkloadEvent
 from app.graphql.schema import schema
 from app.graphql.subscriptions.workload_events import _SHOWN
+from app.store import people
 from tests.api.world import Api, secret
+from tests.clock import START
 
 PLAIN = 'subscription($after: String) { workloadEvents(organization: "acme", after: $after) { type status } }'
 FILTERED = PLAIN.replace("$after)", '$after, filterBy: ["type==SUBMITTED"])')
@@ -70,3 +74,24 @@ async def test_an_answer_lives_no_longer_than_its_readers(api: Api):
     await told(api, (PLAIN, {}))
     await asyncio.sleep(0)
     assert not _SHOWN
+
+
+def test_whatever_depends_on_the_reader_is_waited_for_and_so_never_shared():
+    fields = get_object_definition(WorkloadEvent, strict=True).fields
+    assert {field.python_name for field in fields if field.base_resolver} == {"workload"}
+    assert all(field.base_resolver.is_async for field in fields if field.base_resolver)
+
+
+async def test_a_right_that_is_gone_ends_a_stream_in_the_middle_of_what_was_read(api: Api):
+    for _ in range(3):
+        await api.submit()
+    context = RequestContext(api.services, f"Bearer {secret('admin')}")
+    after = {"after": event_cursor(api.organizations["acme"].id, 0)}
+    results = await schema.stream(PLAIN, variable_values=after, context_value=context)
+    async with aclosing(cast("AsyncGenerator[ExecutionResult, None]", results)) as stream:
+        assert (await anext(stream)).data == {"workloadEvents": BOTH}
+        await people.revoke_token(api.token_ids["admin"], START)
+        api.clock.advance(TRUSTED_SECONDS)
+        ended = await anext(stream)
+    assert ended.errors
+    assert (ended.errors[0].extensions or {})["code"] == "UNAUTHENTICATED"
