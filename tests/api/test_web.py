@@ -20,7 +20,7 @@ async def test_the_process_is_live_although_nothing_is_known_of_the_cluster(api:
     assert await get(api, "/healthz") == (200, {"status": "ok"})
     status, body = await get(api, "/readyz")
     assert (status, body["status"]) == (503, "not ready")
-    assert set(body["loops"]) == {"schedule", "resync", "wishes", "purge"}
+    assert set(body["loops"]) == {"schedule", "resync", "wishes", "purge", "samples"}
     assert set(body["clusters"]["default"]["watches"]) == {"nodes", "pods", "jobs"}
     assert set(body["clusters"]["default"]["loops"]) == {"contact", "check", "jobs", "logs", "nodes", "orphans"}
 
