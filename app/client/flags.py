@@ -21,6 +21,11 @@ SUBMISSION = {
     "memory": "--memory",
     "sharedMemory": "--shared-memory",
     "cuda": "--cuda",
+    "gpuRequirements.products": "--gpu-product",
+    "gpuRequirements.memory": "--gpu-memory",
+    "gpuRequirements.computeCapability": "--compute-capability",
+    "gpuRequirements.migProfile": "--mig-profile",
+    "gpuRequirements.shared": "--shared",
     "mounts": "--mount",
     "labels": "--label",
     "envVars": "--env",
@@ -32,7 +37,8 @@ SUBMISSION = {
 LISTING = {"filterBy": "--filter", "search": "--search", "sortBy": "--sort", "status": "--status", "first": "--limit"}
 CORDON = {"reason": "--reason"}
 LOG = {"attempt": "--attempt", "tailLines": "--tail"}
-_FIELD = re.compile(r"(\w+)(\[\d+\]|\.\w+)*: ")
+_FIELD = re.compile(r"(\w+)((?:\[\d+\]|\.\w+)*): ")
+_INDEX = re.compile(r"\[\d+\]")
 # What the service says of a value that is none of its type at all.
 _VARIABLE = re.compile(r"Variable '\$(\w+)' has invalid value(?: at \.(\w+)[\w.\[\]]*)?: ")
 
@@ -51,7 +57,8 @@ def in_flags(sentence: str, flags: Mapping[str, str]) -> str:
     if variable := _VARIABLE.match(sentence):
         field, rest = variable[2] or variable[1], sentence[variable.end() :]
     elif found := _FIELD.match(sentence):
-        field, rest = found[1], sentence[found.end() :]
+        inner = found[1] + _INDEX.sub("", found[2])
+        field, rest = inner if inner in flags else found[1], sentence[found.end() :]
     else:
         return sentence
     return f"{flags[field]}: {rest}" if field in flags else sentence

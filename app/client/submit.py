@@ -18,7 +18,7 @@ from app.client.environment import variables
 from app.client.flags import SUBMISSION, named_by
 from app.client.options import Organization, Server, TokenFile, WorkloadId
 from app.client.session import Session, session
-from app.client.submission import project_id, submission
+from app.client.submission import gpu_requirements, project_id, submission
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
 
@@ -45,6 +45,11 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     memory: given.Memory = None,
     shared_memory: given.SharedMemory = None,
     cuda: given.Cuda = None,
+    gpu_product: given.GpuProducts = None,
+    gpu_memory: given.GpuMemory = None,
+    compute_capability: given.ComputeCapability = None,
+    mig_profile: given.MigProfile = None,
+    shared: given.Shared = False,
     mounts: given.Mounts = None,
     timeout: given.Timeout = None,
     start_timeout: given.StartTimeout = None,
@@ -85,6 +90,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
         "memory": memory,
         "sharedMemory": shared_memory,
         "cuda": cuda,
+        "gpuRequirements": gpu_requirements(gpu_product, gpu_memory, compute_capability, mig_profile, is_shared=shared),
         "mounts": mounts,
         "labels": labels,
         "envVars": _environment(env_file or [], env or []),

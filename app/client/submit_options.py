@@ -26,6 +26,18 @@ SharedMemory = Annotated[
 Cuda = Annotated[
     str | None, typer.Option(help="CUDA version, as 12.4. What the image says unless given.", rich_help_panel=_NEEDS)
 ]
+GpuProducts = Annotated[
+    list[str] | None,
+    typer.Option("--gpu-product", help="As H100 or 'A100 80GB'; again for others that do too.", rich_help_panel=_NEEDS),
+]
+GpuMemory = Annotated[str | None, typer.Option(help="Least memory of each GPU, as 40G.", rich_help_panel=_NEEDS)]
+ComputeCapability = Annotated[str | None, typer.Option(help="The least, as 8.0.", rich_help_panel=_NEEDS)]
+MigProfile = Annotated[
+    str | None, typer.Option(help="MIG slices, as 1g.10gb, instead of whole GPUs.", rich_help_panel=_NEEDS)
+]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="A share of a GPU instead of a whole one.", rich_help_panel=_NEEDS)
+]
 Mounts = Annotated[
     list[Any] | None, option_of(mount, "--mount", "NAME:PATH[:ro]", "Volume and where to mount it.", _NEEDS)
 ]

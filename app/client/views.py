@@ -54,6 +54,7 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("server", it["server"] or ""),
         ("cluster", it["cluster"] or ""),
         ("GPUs", f"{it['gpuCount']}: {', '.join(it['gpus']) or 'not known yet'}"),
+        ("GPUs must be", _demand(it["gpuRequirements"])),
         ("CPU, memory", f"{it['cpu']}, {_bytes(it['memoryBytes'])}"),
         ("shared memory", _bytes(it["sharedMemoryBytes"])),
         ("CUDA", it["cuda"]),
@@ -74,6 +75,19 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("ran", _ran(it, now)),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _demand(it: Mapping[str, Any] | None) -> str:
+    if it is None:
+        return ""
+    parts = (
+        "shared" if it["shared"] else "",
+        f"MIG slices {it['migProfile']}" if it["migProfile"] else "",
+        " or ".join(it["products"]),
+        f"memory {_bytes(it['memoryBytes'])} or more" if it["memoryBytes"] else "",
+        f"compute capability {it['computeCapability']} or higher" if it["computeCapability"] else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def attempts_table(it: Workload) -> Table:
@@ -118,9 +132,11 @@ def _mount(it: Mapping[str, Any]) -> str:
 
 
 def _bytes(size: int | None) -> str:
-    """In the largest binary unit that stays whole, as the cluster spells it."""
+    """In the largest unit that stays whole, as the cluster spells it: a binary one, but for whole gigabytes."""
     if size is None:
         return ""
+    if size and size % 10**9 == 0:
+        return f"{size // 10**9}G"
     unit = ""
     for larger in _UNITS:
         if not size or size % _UNIT:

@@ -8,11 +8,14 @@ from uuid import UUID, uuid4
 from app.commands.context import Access, CommandContext, noting_refusals, open_gpu_workloads
 from app.domain import requests
 from app.domain.errors import ConflictError, InvalidInputError
+from app.domain.gpu_requirements import check_fits_largest
+from app.domain.gpus import WHOLE, GpuRequirements
 from app.domain.people import Permission, Principal
-from app.domain.submission import Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.submission import Draft, check_submission, fingerprint
 from app.domain.volumes import check_known
 from app.domain.workload import Submission, Workload
-from app.store import people, reads, volumes
+from app.placement.size import most_on_one_server
+from app.store import people, reads, servers, volumes
 from app.store.writes import IdempotencyKeyTakenError, insert_workload
 
 
@@ -38,7 +41,7 @@ async def submit_workload(context: CommandContext, principal: Principal, slug: s
 
 async def check_against_records(access: Access, spec: Submission) -> None:
     """What depends on the organization: its largest server, its projects. Raises InvalidInputError."""
-    check_fits_largest(spec.resources.gpu_count, *access.largest_server)
+    check_fits_largest(spec.resources.gpu_count, spec.gpu_requirements.kind, *await _largest(access, spec))
     if spec.mounts:
         known = {volume.name for volume in await volumes.volumes_of(access.organization.id)}
         check_known(spec.mounts, known, access.organization.slug)
@@ -47,6 +50,17 @@ async def check_against_records(access: Access, spec: Submission) -> None:
     project = (await people.projects_by_id([spec.project_id])).get(spec.project_id)
     if project is None or project.organization_id != access.organization.id:
         raise InvalidInputError.of("projectId", f"{access.organization.slug} has no project {spec.project_id}")
+
+
+async def _largest(access: Access, spec: Submission) -> tuple[str, int]:
+    """Name and count of the server on record that has most of the kind that is asked for; 0 where none has any."""
+    kind = spec.gpu_requirements.kind
+    if kind == WHOLE:
+        return access.largest_server
+    wanted = GpuRequirements(mig_profile=kind.mig_profile, is_shared=kind.is_shared)
+    records = await servers.servers_of(access.organization.slug)
+    counts = ((record.name, most_on_one_server(record, wanted)) for record in records)
+    return max(counts, key=lambda it: it[1], default=("", 0))
 
 
 async def store_new(context: CommandContext, workload: Workload) -> Submitted:

@@ -150,6 +150,11 @@ def _words(name: str) -> list[str]:
     return _WORD.findall(name.lower())
 
 
+def has_words(name: str) -> bool:
+    """Whether there is anything in it that a product could be known by."""
+    return bool(_words(name))
+
+
 def base_product(product: str) -> str:
     """The GPU's own model, without what the label says of slices and shares."""
     plain = product.removesuffix(_SHARED_PRODUCT)

@@ -11,6 +11,7 @@ from uuid import UUID
 from app.domain.cuda import CudaVersion, cuda_of_image
 from app.domain.environment import check_environment, has_surrogate, sent_size
 from app.domain.errors import InvalidInputError, Problem
+from app.domain.gpu_requirements import NOTHING_ASKED, GpuDraft, check_gpu_requirements
 from app.domain.image import ImageReference, resolve_image
 from app.domain.labels import check_labels
 from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
@@ -67,6 +68,7 @@ class Draft:
     mounts: Sequence[Mount] = ()
     shared_memory: str | None = None
     cuda: str | None = None
+    gpu_requirements: GpuDraft = NOTHING_ASKED
     idempotency_key: str | None = None
 
 
@@ -92,6 +94,7 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
     name = _text(problems, "name", draft.name, MAX_NAME)
     key = _text(problems, "idempotencyKey", draft.idempotency_key, MAX_KEY)
     cuda = _cuda(draft.cuda, image, problems)
+    gpu_requirements = check_gpu_requirements(draft.gpu_requirements, gpu_count, problems)
     if problems or image is None:
         raise InvalidInputError(tuple(problems))
     return Submission(
@@ -109,6 +112,7 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
         labels=tuple((k, v) for k, v in draft.labels),
         mounts=tuple(draft.mounts),
         shared_memory_bytes=shared_memory,
+        gpu_requirements=gpu_requirements,
         project_id=draft.project_id,
         idempotency_key=key,
     )
@@ -129,16 +133,6 @@ def fingerprint(submission: Submission) -> str:
     given = {name: value for name, value in fields.items() if value != _LATER_FIELDS.get(name, ...)}
     body = json.dumps(given, sort_keys=True, default=str)
     return hashlib.sha256(body.encode()).hexdigest()
-
-
-def check_fits_largest(gpu_count: int, server: str, largest: int) -> None:
-    """Raise when no server on record is large enough. Cordoned servers and unhealthy GPUs count."""
-    if gpu_count > largest:
-        raise InvalidInputError.of(
-            "gpuCount",
-            f"{gpu_count} GPUs on one server were asked for; the largest server on record, {server}, has {largest}. "
-            f"Ask for {largest} or fewer",
-        )
 
 
 def _image(draft: Draft, problems: list[Problem]) -> ImageReference | None:

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from app.domain.environment import parse_environment
 from app.domain.errors import InvalidInputError, Problem
+from app.domain.gpu_requirements import GpuDraft
 from app.domain.image import resolve_image
 from app.domain.labels import parse_labels
 from app.domain.people import Project
@@ -46,12 +47,25 @@ FIELDS = {
     "startTimeoutSeconds": str(DEFAULT_START_TIMEOUT_SECONDS),
     "queueTimeoutSeconds": "",
     "maxRetries": "0",
+    "gpuProducts": "",
+    "gpuMemory": "",
+    "computeCapability": "",
+    "migProfile": "",
+    "gpuShared": "",
     "sharedMemory": "",
     "cuda": "",
     "labels": "",
     "mounts": "",  # what is wrong with the rows below it is said here
 }
 ALWAYS_SHOWN = frozenset({"image", "tag", "gpuCount", "timeoutSeconds", "envVars", "projectId"})
+# Where the API has its fields deeper.
+_INPUTS = {
+    "gpuRequirements.products": "gpuProducts",
+    "gpuRequirements.memory": "gpuMemory",
+    "gpuRequirements.computeCapability": "computeCapability",
+    "gpuRequirements.migProfile": "migProfile",
+    "gpuRequirements.shared": "gpuShared",
+}
 _ELSEWHERE = "form"
 _MOST_DIGITS = 10
 
@@ -157,7 +171,8 @@ def _fields(typed: Mapping[str, str], problems: Iterable[Problem]) -> dict[str, 
     """A problem deep inside a field, such as `envVars[2].name`, is shown at its input."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for wrong in problems:
-        name = wrong.field.partition("[")[0].partition(".")[0]
+        field = wrong.field.partition("[")[0]
+        name = _INPUTS.get(field) or field.partition(".")[0]
         found[name if name in FIELDS else _ELSEWHERE].append(wrong.message)
     first = next((name for name in FIELDS if name in found), "")
     views = {n: FieldView(n, typed[n], "; ".join(found[n]), first=n == first) for n in FIELDS}
@@ -201,11 +216,23 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         mounts=_read(problems, "mounts", lambda: read_mounts(typed)) or (),
         shared_memory=typed["sharedMemory"].strip() or None,
         cuda=typed["cuda"],
+        gpu_requirements=_gpus(typed),
         idempotency_key=idempotency_key or None,
     )
     if problems:
         raise InvalidInputError(tuple(_with_rules(draft, problems, defaults)))
     return draft
+
+
+def _gpus(typed: Mapping[str, str]) -> GpuDraft:
+    """Products are parted by commas."""
+    return GpuDraft(
+        products=[name.strip() for name in typed["gpuProducts"].split(",") if name.strip()],
+        memory=typed["gpuMemory"],
+        compute_capability=typed["computeCapability"],
+        mig_profile=typed["migProfile"],
+        shared=bool(typed["gpuShared"]),
+    )
 
 
 def _with_rules(draft: Draft, problems: list[Problem], defaults: Defaults) -> list[Problem]:

@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.domain.actions import Action, actions_supported
+from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.people import Project
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.server import ServerId
 from app.domain.states import Phase, Status
 from app.domain.volumes import Mount
+from app.domain.wording import gpus_wanted
 from app.domain.workload import Attempt, Event, Workload
 from app.panel import urls
 
@@ -224,6 +226,7 @@ def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:
     given = {
         "CPU": format_cpu(spec.resources.cpu_millis),
         "Memory": format_memory(spec.resources.memory_bytes),
+        "Asked for": _asked(spec.resources.gpu_count, spec.gpu_requirements),
         "CUDA": spec.cuda or "",
         "Command": shlex.join(spec.command),
         "Arguments": shlex.join(spec.args),
@@ -233,6 +236,10 @@ def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:
         "Labels": " ".join(f"{key}={value}" for key, value in spec.labels),
     }
     return tuple((name, value) for name, value in given.items() if value)
+
+
+def _asked(gpu_count: int, wanted: GpuRequirements) -> str:
+    return gpus_wanted(gpu_count, wanted) if wanted != ANY_GPU else ""
 
 
 def _mount_words(mount: Mount) -> str:

@@ -10,14 +10,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from app.domain.gpus import Device, GpuRequirements, satisfies
-from app.domain.server import ServerId
 
 
 class Sized(Protocol):
-    """Anything with an identity and its GPUs per resource name, unhealthy ones counted."""
-
-    @property
-    def id(self) -> ServerId: ...
+    """Anything that knows its GPUs per resource name, unhealthy ones counted."""
 
     @property
     def gpus_total(self) -> Mapping[str, int]: ...

@@ -8,6 +8,7 @@ from uuid import UUID
 import strawberry
 
 from app.commands.submit_workload import submit_workload as submit
+from app.domain.gpu_requirements import NOTHING_ASKED, GpuDraft
 from app.domain.submission import Draft
 from app.domain.volumes import Mount
 from app.graphql.context import Info
@@ -35,6 +36,27 @@ class MountInput:
     )
 
 
+@strawberry.input(description="What each GPU must be. What is left out is not asked for.")
+class GpuRequirementsInput:
+    products: list[str] = strawberry.field(
+        default_factory=list,
+        description="Products of which any will do, in words of their names: H100, A100 80GB. At most 16.",
+    )
+    memory: str | None = strawberry.field(
+        default=None, description="Least memory of each GPU, as 40G or 40Gi. Makers count in G: 80G finds 80 GB models."
+    )
+    compute_capability: str | None = strawberry.field(default=None, description="Least compute capability, as 8.0.")
+    mig_profile: str | None = strawberry.field(
+        default=None, description="MIG profile, as 1g.10gb: slices of it instead of whole GPUs."
+    )
+    shared: bool = strawberry.field(
+        default=False, description="A share of a GPU that others use too, instead of a whole one. `gpuCount` is 1 then."
+    )
+
+    def to_draft(self) -> GpuDraft:
+        return GpuDraft(self.products, self.memory, self.compute_capability, self.mig_profile, self.shared)
+
+
 @strawberry.input(description="A GPU batch job to run.")
 class SubmitWorkloadInput:
     organization: str = strawberry.field(description="Slug of the organization whose servers it runs on.")
@@ -43,7 +65,9 @@ class SubmitWorkloadInput:
         default=None,
         description="Image tag. Omitted: the image is used as given. `latest` yields to a tag in the image.",
     )
-    gpu_count: int = strawberry.field(default=1, description="Whole GPUs, all on one server.")
+    gpu_count: int = strawberry.field(
+        default=1, description="GPUs, all on one server: whole ones, unless `gpuRequirements` ask for slices or shares."
+    )
     timeout_seconds: int | None = strawberry.field(
         default=None, description="Run limit, counted from the container's start. 3600 unless given, at most 30 days."
     )
@@ -75,6 +99,9 @@ class SubmitWorkloadInput:
     cuda: str | None = strawberry.field(
         default=None, description="CUDA version it needs, as 12.4. What the image's name says, unless given."
     )
+    gpu_requirements: GpuRequirementsInput | None = strawberry.field(
+        default=None, description="What each GPU must be. Any whole GPU will do unless given."
+    )
     idempotency_key: str | None = strawberry.field(
         default=None, description="Same key and same request: the first workload. Same key, other request: CONFLICT."
     )
@@ -99,6 +126,7 @@ class SubmitWorkloadInput:
             mounts=[Mount(mount.name, mount.path, mount.read_only) for mount in self.mounts],
             shared_memory=self.shared_memory,
             cuda=self.cuda,
+            gpu_requirements=self.gpu_requirements.to_draft() if self.gpu_requirements else NOTHING_ASKED,
             idempotency_key=self.idempotency_key,
         )
 

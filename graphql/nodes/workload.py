@@ -9,6 +9,7 @@ from uuid import UUID
 
 import strawberry
 
+from app.domain import gpus
 from app.domain import workload as domain
 from app.domain.actions import actions_supported
 from app.domain.errors import InvalidInputError
@@ -92,6 +93,25 @@ class GpuHolding:
 
     async def _workload(self, info: Info) -> domain.Workload | None:
         return await info.context.loaders.workloads.load(self.noun.workload_id) if self.noun.workload_id else None
+
+
+@strawberry.type(description="What each GPU of a workload must be. Null and empty: not asked for.")
+class GpuRequirements:
+    products: list[str] = strawberry.field(description="Products of which any will do, in words of their names.")
+    memory_bytes: Long | None = strawberry.field(description="Least memory of each GPU.")
+    compute_capability: str | None = strawberry.field(description="Least compute capability, as 8.0.")
+    mig_profile: str | None = strawberry.field(description="Slices of this MIG profile instead of whole GPUs.")
+    shared: bool = strawberry.field(description="A share of a GPU instead of a whole one.")
+
+    @classmethod
+    def from_domain(cls, wanted: gpus.GpuRequirements) -> Self:
+        return cls(
+            products=list(wanted.products),
+            memory_bytes=Long(wanted.memory_bytes) if wanted.memory_bytes else None,
+            compute_capability=gpus.format_capability(wanted.compute_capability) or None,
+            mig_profile=wanted.mig_profile or None,
+            shared=wanted.is_shared,
+        )
 
 
 @strawberry.type(description="One try at running a workload: one Kubernetes Job, one pod, one server.")
@@ -189,7 +209,12 @@ class Workload:
     exit_code: int | None = strawberry.field(description="Of the container, where the cluster tells it.")
     signal: int | None = strawberry.field(description="Derived from an exit code above 128.")
     image_reference: str = strawberry.field(description="The image as the cluster is asked for it.")
-    gpu_count: int = strawberry.field(description="Whole GPUs, all on one server.")
+    gpu_count: int = strawberry.field(
+        description="GPUs, all on one server: whole ones, unless `gpuRequirements` ask for slices or shares."
+    )
+    gpu_requirements: GpuRequirements | None = strawberry.field(
+        description="What each GPU must be; null: any whole one will do."
+    )
     cpu: str = strawberry.field(description="CPU it asks for, in Kubernetes' spelling: 4 or 500m.")
     memory_bytes: Long = strawberry.field(description="Memory it asks for, which is also its limit.")
     timeout_seconds: int = strawberry.field(description="Run limit, counted from the container's start.")
@@ -224,7 +249,7 @@ class Workload:
 
     @classmethod
     def from_domain(cls, noun: domain.Workload) -> Self:
-        spec = noun.spec
+        spec, wanted = noun.spec, noun.spec.gpu_requirements
         return cls(
             noun=noun,
             id=noun.id,
@@ -239,6 +264,7 @@ class Workload:
             signal=noun.signal,
             image_reference=spec.image,
             gpu_count=spec.resources.gpu_count,
+            gpu_requirements=GpuRequirements.from_domain(wanted) if wanted != gpus.ANY_GPU else None,
             cpu=format_cpu(spec.resources.cpu_millis),
             memory_bytes=Long(spec.resources.memory_bytes),
             timeout_seconds=spec.timeout_seconds,

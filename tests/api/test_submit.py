@@ -8,12 +8,14 @@ from uuid import UUID
 
 import pytest
 
+from app.domain.gpus import ANY_GPU
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Resources, Workload
-from app.store import reads
+from app.store import reads, servers
 from tests.api.world import SUBMIT, Api, a_request, written
 from tests.clock import START
+from tests.placement.builders import node
 
 SPEC_EXAMPLE = {
     "organization": "acme",
@@ -41,12 +43,15 @@ EVERY_FIELD: dict[str, Any] = {
     "mounts": [{"name": "data", "path": "/data", "readOnly": True}, {"name": "models", "path": "/models"}],
     "sharedMemory": "1Gi",
     "cuda": "12.4",
+    "gpuRequirements": {"products": ["H100", "A100 80GB"], "memory": "40G", "computeCapability": "8.0"},
     "idempotencyKey": "once",
 }
+SLICES = {"migProfile": "1g.10gb"}
 SHOWN = """
   id name jobName status phase reason message succeeded exitCode signal imageReference gpuCount cpu memoryBytes
   timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars { name value } command args
   maxRetries cuda labels { key value } mounts { name path readOnly } sharedMemoryBytes server gpus submittedBy
+  gpuRequirements { products memoryBytes computeCapability migProfile shared }
   createdAt startedAt completedAt cancelRequestedAt project { slug } attempts { number } events { type }
 """
 
@@ -98,6 +103,13 @@ async def test_what_the_answer_shows_is_what_a_later_read_shows(api: Api):
         ("models", "/models", False),
     ]
     assert shown["sharedMemoryBytes"] == 2**30
+    assert shown["gpuRequirements"] == {
+        "products": ["H100", "A100 80GB"],
+        "memoryBytes": 40 * 10**9,
+        "computeCapability": "8.0",
+        "migProfile": None,
+        "shared": False,
+    }
     assert (shown["cpu"], shown["memoryBytes"]) == ("1500m", 2 * 2**30)
     assert (shown["project"], shown["attempts"]) == ({"slug": "vision"}, [])
     assert [event["type"] for event in shown["events"]] == ["SUBMITTED"]
@@ -112,6 +124,35 @@ async def test_what_is_left_out_gets_the_defaults(api: Api):
     assert (spec.name, spec.command, spec.args, spec.env_vars) == ("busybox", (), (), ())
     assert (spec.project_id, spec.idempotency_key, spec.max_retries) == (None, None, 0)
     assert (spec.labels, spec.mounts, spec.shared_memory_bytes, spec.cuda) == ((), (), None, None)
+    assert spec.gpu_requirements == ANY_GPU
+
+
+async def test_slices_and_shares_are_asked_for_instead_of_whole_gpus(api: Api):
+    shown = await api.submit("id message gpuRequirements { migProfile shared }", gpuCount=2, gpuRequirements=SLICES)
+    assert shown["gpuRequirements"] == {"migProfile": "1g.10gb", "shared": False}
+    assert shown["message"] == "accepted; waits for 2 free MIG slices 1g.10gb on one server"
+    error = await api.refuse_submit(gpuCount=2, gpuRequirements={"shared": True})
+    assert "more shares are never more GPU; it is 2" in error["message"]
+
+
+async def test_more_slices_than_any_server_has_are_refused_once_there_are_any(api: Api):
+    await api.submit(gpuCount=9, gpuRequirements=SLICES)
+    sliced = node("gpu-9", capacity_gpus=(("nvidia.com/mig-1g.10gb", 7),))
+    await servers.record_nodes("default", [(sliced, "acme")], START)
+    await api.submit(gpuCount=7, gpuRequirements=SLICES)
+    error = await api.refuse_submit(gpuCount=8, gpuRequirements=SLICES)
+    assert (
+        "8 MIG slices 1g.10gb on one server were asked for; the largest server on record, gpu-9, has 7"
+        in error["message"]
+    )
+
+
+async def test_a_retry_asks_for_the_same_gpus(api: Api):
+    first = await api.submit(gpuRequirements=SLICES)
+    await api.data("mutation($id: UUID!) { cancelWorkload(input: {id: $id}) { workload { id } } }", {"id": first["id"]})
+    retry = "mutation($id: UUID!) { retryWorkload(input: {id: $id}) { workload { gpuRequirements { migProfile } } } }"
+    again = (await api.data(retry, {"id": first["id"]}))["retryWorkload"]["workload"]
+    assert again["gpuRequirements"] == {"migProfile": "1g.10gb"}
 
 
 @pytest.mark.parametrize("who", ["owner", "admin", "service"])

@@ -43,6 +43,7 @@ def workload(**changed: Any) -> dict[str, Any]:
         "labels": [],
         "mounts": [],
         "sharedMemoryBytes": None,
+        "gpuRequirements": None,
         "server": None,
         "cluster": None,
         "gpus": [],
@@ -121,6 +122,21 @@ def test_details_of_what_was_asked_for():
     assert facts["mounts"] == "data:/data:ro, out:/out"
     assert facts["labels"] == "team=a, empty="
     assert (facts["CUDA"], facts["shared memory"]) == ("12.4", "8Gi")
+
+
+def test_details_of_what_the_gpus_must_be():
+    nothing: dict[str, Any] = {
+        "products": [],
+        "memoryBytes": None,
+        "computeCapability": None,
+        "migProfile": None,
+        "shared": False,
+    }
+    whole = {**nothing, "products": ["H100", "A100"], "memoryBytes": 40 * 10**9, "computeCapability": "8.0"}
+    words = "H100 or A100, memory 40G or more, compute capability 8.0 or higher"
+    assert dict(views.details(workload(gpuRequirements=whole), NOW))["GPUs must be"] == words
+    part = {**nothing, "migProfile": "1g.10gb", "shared": True}
+    assert dict(views.details(workload(gpuRequirements=part), NOW))["GPUs must be"] == "shared, MIG slices 1g.10gb"
 
 
 def test_details_of_an_end():

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import InvalidInputError, Problem
-from app.domain.submission import Defaults, Draft, check_fits_largest, check_submission, fingerprint
+from app.domain.gpu_requirements import GpuDraft, check_fits_largest
+from app.domain.gpus import WHOLE, GpuRequirements
+from app.domain.submission import Defaults, Draft, check_submission, fingerprint
 from app.domain.volumes import Mount
 from app.domain.workload import Resources, Submission
 
@@ -80,6 +82,13 @@ ACCEPTED: list[tuple[dict[str, Any], str]] = [
     ({"labels": [("team", "")]}, "a label without a value"),
     ({"mounts": [Mount("data", "/data")]}, "a mount"),
     ({"cuda": " 12.4 "}, "a CUDA version"),
+    ({"gpu_requirements": GpuDraft(products=["H100"] * 16)}, "the most products"),
+    ({"gpu_requirements": GpuDraft(memory="1Mi")}, "the least memory of a GPU"),
+    ({"gpu_requirements": GpuDraft(memory="10Ti")}, "the most memory of a GPU"),
+    ({"gpu_requirements": GpuDraft(memory="10G", mig_profile="1g.10gb")}, "all the memory of a slice"),
+    ({"gpu_requirements": GpuDraft(shared=True)}, "one share"),
+    ({"gpu_count": 7, "gpu_requirements": GpuDraft(mig_profile="1g.10gb")}, "several slices"),
+    ({"gpu_requirements": GpuDraft((), " ", "", " ")}, "boxes that are left empty"),
 ]
 
 
@@ -128,6 +137,31 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"mounts": [Mount("data", "data")]}, "mounts[0].path", "absolute"),
     ({"cuda": "12"}, "cuda", "such as 12.4; it is '12'"),
     ({"cuda": "12.4.1"}, "cuda", "'12.4.1'"),
+    ({"gpu_requirements": GpuDraft(["H100", " - "])}, "gpuRequirements.products[1]", "such as H100"),
+    ({"gpu_requirements": GpuDraft(["x" * 101])}, "gpuRequirements.products[0]", "at most 100 characters"),
+    ({"gpu_requirements": GpuDraft(["H100"] * 17)}, "gpuRequirements.products", "at most 16 are taken; 17 were"),
+    (
+        {"gpu_requirements": GpuDraft(memory="40")},
+        "gpuRequirements.memory",
+        "between 1Mi and 10Ti, such as 40G; it is 40",
+    ),
+    ({"gpu_requirements": GpuDraft(memory="big")}, "gpuRequirements.memory", "'big'"),
+    (
+        {"gpu_requirements": GpuDraft(compute_capability="8")},
+        "gpuRequirements.computeCapability",
+        "such as 8.0; it is '8'",
+    ),
+    ({"gpu_requirements": GpuDraft(mig_profile="half")}, "gpuRequirements.migProfile", "such as 1g.10gb; it is 'half'"),
+    (
+        {"gpu_requirements": GpuDraft(memory="20G", mig_profile="1g.10gb")},
+        "gpuRequirements.memory",
+        "a MIG slice 1g.10gb has 10G, and 20G are asked for. Ask for a larger profile",
+    ),
+    (
+        {"gpu_count": 2, "gpu_requirements": GpuDraft(shared=True)},
+        "gpuCount",
+        "more shares are never more GPU; it is 2",
+    ),
     ({"cuda": "\u0661\u0662.4"}, "cuda", "such as 12.4"),
 ]
 
@@ -204,9 +238,9 @@ def test_messages_about_long_input_are_short() -> None:
 
 
 def test_more_gpus_than_the_largest_server_has_are_refused_with_both_numbers() -> None:
-    check_fits_largest(8, "gpu-1", 8)
+    check_fits_largest(8, WHOLE, "gpu-1", 8)
     with pytest.raises(InvalidInputError) as caught:
-        check_fits_largest(9, "gpu-1", 8)
+        check_fits_largest(9, WHOLE, "gpu-1", 8)
     (problem,) = caught.value.problems
     assert problem.field == "gpuCount"
     assert [word for word in ("9", "8", "gpu-1") if word not in problem.message] == []
@@ -237,6 +271,7 @@ OTHER: list[dict[str, Any]] = [
     {"mounts": [Mount("data", "/data")]},
     {"shared_memory": "8Gi"},
     {"cuda": "12.3"},
+    {"gpu_requirements": GpuDraft(products=["H100"])},
 ]
 
 
@@ -257,6 +292,25 @@ def test_a_key_that_an_earlier_release_has_stored_still_finds_its_request() -> N
 def test_a_read_only_mount_is_another_request() -> None:
     writing, reading = ({"mounts": [Mount("data", "/data", read_only)]} for read_only in (False, True))
     assert fingerprint(checked(**writing)) != fingerprint(checked(**reading))
+
+
+def test_what_the_gpus_must_be_as_it_is_kept() -> None:
+    draft = GpuDraft([" A100   80GB ", "h100", "h100"], "40Gi", "8.0", "MIG-3G.40GB")
+    kept = GpuRequirements(("A100 80GB", "h100"), 0, (8, 0), "3g.40gb")
+    assert checked(gpu_requirements=replace(draft, memory=None)).gpu_requirements == kept
+    assert checked(gpu_requirements=GpuDraft(memory="40Gi")).gpu_requirements.memory_bytes == 40 * 2**30
+
+
+def test_each_demand_is_another_request() -> None:
+    drafts = [
+        GpuDraft(),
+        GpuDraft(["H100"]),
+        GpuDraft(memory="40G"),
+        GpuDraft(compute_capability="8.0"),
+        GpuDraft(mig_profile="1g.10gb"),
+        GpuDraft(shared=True),
+    ]
+    assert len({fingerprint(checked(gpu_requirements=draft)) for draft in drafts}) == len(drafts)
 
 
 def test_a_given_cuda_version_outranks_the_images_name() -> None:

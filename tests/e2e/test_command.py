@@ -34,6 +34,7 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
         *("--gpus", "2", "--timeout", "1h30m", "--start-timeout", "10m", "--queue-timeout", "60", "--name", "train"),
         *("--project", "vision", "--cpu", "500m", "--memory", "2Gi", "--tag", "latest", "--idempotency-key", "flags"),
         *("--max-retries", "1", "--shared-memory", "1Gi", "--cuda", "12.2", "--label", "team=a", "--label", "b="),
+        *("--gpu-product", "H100", "--gpu-product", "A100 80GB", "--gpu-memory", "40G", "--compute-capability", "8.0"),
         *("--env-file", str(tmp_path / "env"), "--env", "A=b=c $HOME", "-e", "INHERITED", "--", "-x", "echo hi"),
     ]
     first = await run(shared_product, "submit", SIMULATED, "-o", "id", *flags, INHERITED="here")
@@ -53,6 +54,13 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
         "sharedMemoryBytes": 2**30,
         "maxRetries": 1,
         "cuda": "12.2",
+        "gpuRequirements": {
+            "products": ["H100", "A100 80GB"],
+            "memoryBytes": 40 * 10**9,
+            "computeCapability": "8.0",
+            "migProfile": None,
+            "shared": False,
+        },
         "labels": [{"key": "team", "value": "a"}, {"key": "b", "value": ""}],
         "command": [],
         "args": ["-x", "echo hi"],

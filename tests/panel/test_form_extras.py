@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.domain.gpus import GpuRequirements
 from app.domain.volumes import Mount, Volume, VolumeKind
 from app.store import volumes
 from tests.clock import START
@@ -17,6 +18,9 @@ EXTRAS = {
     "maxRetries": "2",
     "sharedMemory": " 1Gi ",
     "cuda": "12.4",
+    "gpuProducts": " H100,, A100  80GB ",
+    "gpuMemory": "40G",
+    "computeCapability": "8.0",
     "labels": "team=vision\r\nrun=7",
     "mounts.0.name": "data",
     "mounts.0.path": " /data ",
@@ -48,7 +52,9 @@ async def test_what_the_folded_part_says_is_stored_and_shown_on_the_page(acme: P
     assert spec.mounts == (Mount("data", "/data", read_only=True), Mount("models", "/models"))
     assert spec.labels == (("team", "vision"), ("run", "7"))
     assert (spec.max_retries, spec.shared_memory_bytes, spec.cuda) == (2, 2**30, "12.4")
+    assert spec.gpu_requirements == GpuRequirements(("H100", "A100 80GB"), 40 * 10**9, (8, 0))
     for words in (
+        "Asked for 1 GPU of product H100 or A100 80GB with 40G of memory or more and compute capability 8.0 or higher",
         "Retries allowed 2",
         "Shared memory 1Gi",
         "Mounts data at /data (read-only), models at /models",
@@ -87,6 +93,11 @@ WRONG = [
     ({"maxRetries": "11"}, "maxRetries", "ust be between 0 and 10"),
     ({"maxRetries": "few"}, "maxRetries", "'few' is not a whole number"),
     ({"sharedMemory": "1Ti"}, "sharedMemory", "which it is part of; it is 1Ti"),
+    ({"gpuProducts": "H100, -"}, "gpuProducts", "such as H100"),
+    ({"gpuMemory": "40"}, "gpuMemory", "ust be between 1Mi and 10Ti"),
+    ({"computeCapability": "new"}, "computeCapability", "such as 8.0; it is 'new'"),
+    ({"migProfile": "half"}, "migProfile", "such as 1g.10gb; it is 'half'"),
+    ({"gpuShared": "yes", "gpuCount": "2"}, "gpuCount", "more shares are never more GPU"),
     ({"cuda": "new"}, "cuda", "ust be a CUDA version such as 12.4"),
 ]
 
