@@ -75,16 +75,14 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 2 --timeout 1h -- nvidia-smi -L
     """
     staying = _staying(wait, follow, output)
-    if command and not words:
-        raise typer.BadParameter("--command needs ARGS: the command, behind --")
+    _check_command(words, is_given=command)
+    limits = {"timeoutSeconds": timeout, "startTimeoutSeconds": start_timeout, "queueTimeoutSeconds": queue_timeout}
     wanted = {
         "image": image,
         "tag": tag,
         "name": name,
         "gpuCount": gpus,
-        "timeoutSeconds": timeout,
-        "startTimeoutSeconds": start_timeout,
-        "queueTimeoutSeconds": queue_timeout,
+        **limits,
         "maxRetries": max_retries,
         "cpu": cpu,
         "memory": memory,
@@ -97,8 +95,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
         "idempotencyKey": idempotency_key or f"command-{uuid4()}",
     }
     with session(server, token_file, organization, failure=staying.failure) as here:
-        asked = submission(wanted, words or [], are_command=command)
-        _stay(here, staying, _submitted(here, asked, project))
+        _stay(here, staying, _submitted(here, submission(wanted, words or [], are_command=command), project))
 
 
 def retry(
@@ -122,6 +119,11 @@ def _staying(waits: bool, follows: bool, output: given.Output) -> _Staying:
     if follows and output != "text":
         raise typer.BadParameter("--follow prints the log; it goes with --output text only")
     return _Staying(waits, follows, output)
+
+
+def _check_command(words: Sequence[str] | None, *, is_given: bool) -> None:
+    if is_given and not words:
+        raise typer.BadParameter("--command needs ARGS: the command, behind --")
 
 
 def _environment(files: Sequence[str], given: Sequence[str]) -> list[dict[str, str]]:
