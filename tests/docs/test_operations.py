@@ -22,6 +22,7 @@ WAITING = (
     Reason.WAITING_FOR_CPU_OR_MEMORY,
     Reason.NO_USABLE_SERVER,
     Reason.DRIVER_TOO_OLD,
+    Reason.NO_MATCHING_GPU,
     Reason.NEVER_FITS,
     Reason.BACKING_OFF,
     Reason.JOB_NOT_CREATED,
