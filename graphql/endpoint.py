@@ -29,6 +29,7 @@ from strawberry.types import ExecutionResult, SubscriptionExecutionResult
 from strawberry.types.graphql import OperationType
 from strawberry.types.unset import UNSET, UnsetType
 
+from app.auth.origin import Source, source_of
 from app.domain.errors import ForbiddenError, UnauthenticatedError
 from app.graphql.context import RequestContext, Services
 from app.graphql.documents import documents
@@ -65,6 +66,8 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         media = Media.JSON
         try:
             media = negotiate(request.headers.get("accept", ""))
+            if source_of(request.headers) is Source.FOREIGN:
+                raise WrongRequestError.of(HTTPStatus.FORBIDDEN, "a page of another site can't ask here")
             check_method(request.method)
             if request.method == "POST":
                 check_body(request.headers.get("content-type", ""), request.headers.get("content-encoding", ""))

@@ -241,3 +241,27 @@ async def test_the_schema_can_be_kept_secret(api: Api):
         errors = (await client.post("/graphql", json=query)).json()["errors"]
         assert all("introspection has been disabled" in error["message"] for error in errors)
         assert (await client.post("/graphql", json={"query": "{ __typename }"})).json()["data"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_page_of_another_site_is_refused_even_with_a_token(api: Api, method: str, headers: dict[str, str]):
+    async with api.client("admin", **headers) as client:
+        asked: dict[str, Any] = {"params" if method == "GET" else "json": {"query": NAME}}
+        answer = await client.request(method, "/graphql", **asked)
+    assert (answer.status_code, answer.json()["errors"][0]["extensions"]) == (403, {"code": "BAD_REQUEST"})
+    assert "data" not in answer.json()
+
+
+async def test_a_page_of_the_same_site_is_answered(api: Api):
+    async with api.client("admin", origin="http://gpuyard", **{"sec-fetch-site": "same-origin"}) as client:
+        answer = await client.post("/graphql", json={"query": NAME})
+    assert "errors" not in answer.json()
