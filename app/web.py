@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route, WebSocketRoute
 
 from app.auth.signin import SignIn
+from app.graphql.body import MAX_BODY_BYTES
 from app.graphql.context import Services
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.schema import schema
@@ -18,7 +21,7 @@ from app.panel.routes import panel_routes
 from app.panel.streams import Streams
 from app.reconcile.background import Background
 
-_MAX_BODY_BYTES = 2 * 2**20
+_NO_LIMIT = sys.maxsize
 
 
 def build_web(services: Services, background: Background, streams: Streams | None = None) -> Starlette:
@@ -29,7 +32,7 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     desk = Desk(services.commands, services.board, services.logs, streams or Streams(), sign_in)
     return Starlette(
         routes=[
-            Route("/graphql", endpoint),
+            Route("/graphql", endpoint, max_body_size=_NO_LIMIT),  # it has its own, with its own answer
             WebSocketRoute("/graphql", endpoint),
             Route("/healthz", health.live),
             Route("/readyz", health.ready),
@@ -37,5 +40,5 @@ def build_web(services: Services, background: Background, streams: Streams | Non
         ],
         middleware=[Middleware(SecurityHeaders)],
         exception_handlers=Errors(desk).handlers(),
-        max_body_size=_MAX_BODY_BYTES,
+        max_body_size=MAX_BODY_BYTES,
     )

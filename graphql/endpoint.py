@@ -31,6 +31,7 @@ from strawberry.types.unset import UNSET, UnsetType
 
 from app.auth.origin import Source, source_of
 from app.domain.errors import ForbiddenError, UnauthenticatedError
+from app.graphql.body import within_limit
 from app.graphql.context import RequestContext, Services
 from app.graphql.documents import documents
 from app.graphql.negotiation import Media, WrongRequestError, check_body, check_method, negotiate, status_of
@@ -59,7 +60,7 @@ class GraphQLEndpoint(GraphQL[RequestContext, None]):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        response = await self._answer(Request(scope, receive))
+        response = await self._answer(Request(scope, within_limit(receive)))
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:

@@ -225,7 +225,12 @@ async def test_the_number_of_tokens_is_bounded(api: Api):
 
 async def test_a_body_over_the_limit_is_not_read(api: Api):
     for body in (b"x" * (2 * 2**20 + 1), json.dumps({"query": NAME, "variables": {"a": "x" * 2**21}}).encode()):
-        assert (await api.post(body)).status_code == 413
+        answer = await api.post(body)
+        assert (answer.status_code, answer.headers["content-type"]) == (413, "application/json; charset=utf-8")
+        assert answer.json()["errors"][0] == {
+            "message": "the body must be at most 2097152 bytes; send less at a time",
+            "extensions": {"code": "BAD_REQUEST"},
+        }
     assert (await api.post(b" " * (2**21 - 100) + json.dumps({"query": NAME}).encode())).status_code == 200
 
 
