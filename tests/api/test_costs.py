@@ -23,7 +23,16 @@ from tests.store.builders import CLUSTER, GPU, SERVER, a_new_workload
 
 TYPES = schema._schema.type_map
 # What an organization has, and the most of it that one request may ask for with everything in it.
-NESTED = {"project": 500, "attempts": 500, "envVars": 500, "labels": 500, "mounts": 500, "events": 90, "devices": 500}
+NESTED = {
+    "project": 500,
+    "gpuRequirements": 500,
+    "attempts": 500,
+    "envVars": 500,
+    "labels": 500,
+    "mounts": 500,
+    "events": 90,
+    "devices": 500,
+}
 PAGE = '{ organization(slug: "acme") { workloads(first: %d) { totalCount edges { node { id %s } } } } }'
 
 
