@@ -235,9 +235,18 @@ def search_pattern(word: str) -> str:
     return "".join(map(_in_either_case, word))
 
 
-def _in_either_case(character: str) -> str:
+def can_be_ascii(word: str) -> bool:
+    """Whether a text of ASCII alone may have the word in some case, as I is that of the dotless i."""
+    return all(any(map(str.isascii, _cases(character))) for character in word)
+
+
+def _cases(character: str) -> list[str]:
     """Where the other case is several characters, as that of ß, only the character itself."""
-    cases = sorted({case for case in (character, character.lower(), character.upper()) if len(case) == 1})
+    return sorted({case for case in (character, character.lower(), character.upper()) if len(case) == 1})
+
+
+def _in_either_case(character: str) -> str:
+    cases = _cases(character)
     if len(cases) > 1:
         return f"[{''.join(cases)}]"
     return character if character.isalnum() or not character.isascii() else f"\\{character}"

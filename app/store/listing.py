@@ -16,7 +16,7 @@ from uuid import UUID
 from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 
-from app.domain.filters import Condition, Kind, ListField, Operator, Order, Value, search_pattern
+from app.domain.filters import Condition, Kind, ListField, Operator, Order, Value, can_be_ascii, search_pattern
 from app.domain.people import Project
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
@@ -294,7 +294,8 @@ def _word(word: str, projects: Iterable[Project]) -> Q:
     if word.isascii():
         choices = [_q({f"{column}__icontains": word}) for column in _SEARCHED]
     else:
-        choices = [_q({f"{column}__posix_regex": pattern}) for column in _SEARCHED_BEYOND_ASCII]
+        columns = _SEARCHED if can_be_ascii(word) else _SEARCHED_BEYOND_ASCII
+        choices = [_q({f"{column}__posix_regex": pattern}) for column in columns]
     named = [p for p in projects if re.search(pattern, p.slug) or re.search(pattern, p.name)]
     choices += [_among(named, or_none=False)] if named else []
     if (workload_id := _as_id(word)) is not None:

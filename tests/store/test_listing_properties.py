@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -235,6 +235,9 @@ def words(rows: list[Row]) -> SearchStrategy[str]:
 def test_a_search_finds_what_the_oracle_finds(fleet: Fleet):
     @often(120)
     @given(st.lists(words(fleet.rows), min_size=1, max_size=3))
+    @example(["ς", "ı"])  # noqa: RUF001 — dotless, whose upper case is the I of ASCII
+    @example(["ı"])  # noqa: RUF001
+    @example(["ſ"])  # noqa: RUF001 — long, whose upper case is S
     def ask(texts: list[str]) -> None:
         searched = [word for text in texts for word in text.split() if "\0" not in word]
         wanted = {
