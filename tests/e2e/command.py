@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from dataclasses import dataclass
@@ -34,8 +35,20 @@ def environment(product: Product, **changed: str) -> dict[str, str]:
 
 async def begun(product: Product, *words: str, **changed: str) -> Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "app", *words, env=environment(product, **changed), stdout=PIPE, stderr=PIPE
+        sys.executable,
+        "-m",
+        "app",
+        *words,
+        env=environment(product, **changed),
+        stdout=PIPE,
+        stderr=PIPE,
+        preexec_fn=_hears_ctrl_c,
     )
+
+
+def _hears_ctrl_c() -> None:
+    """A shell lets what it starts in the background ignore SIGINT, and the tests' own process may be such."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 async def heard(process: Process, words: str) -> str:
