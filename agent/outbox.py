@@ -7,7 +7,6 @@ delivered waits in a buffer with an end, the oldest samples go first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -121,7 +120,3 @@ def _bounded(inventory: Inventory) -> Inventory:
         inventory.cuda_version,
         inventory.devices[:MOST_DEVICES],
     )
-
-
-def total_buffered(boxes: Iterable[Outbox]) -> int:
-    return sum(box.buffered for box in boxes)

@@ -29,14 +29,14 @@ async def create_organization(slug: str, name: str, at: datetime, *, enabled: bo
     is_first = not await people.has_default_organization()
     shown = check_name("name", name or slug)
     organization = await people.add_organization(slug, shown, enabled=enabled, is_default=is_first, at=at)
-    await _note(at, "create_organization", slug)
+    await note(at, "create_organization", slug)
     return organization
 
 
 async def set_gpu_workloads_enabled(slug: str, at: datetime, *, enabled: bool) -> None:
     if not await people.set_gpu_workloads_enabled(slug, enabled=enabled):
         raise NotFoundError(f"there is no organization {slug!r}")
-    await _note(at, "enable_gpu_workloads" if enabled else "disable_gpu_workloads", slug)
+    await note(at, "enable_gpu_workloads" if enabled else "disable_gpu_workloads", slug)
 
 
 async def create_user(email: str, password_hash: str, slug: str, role: Role, at: datetime) -> UUID:
@@ -47,7 +47,7 @@ async def create_user(email: str, password_hash: str, slug: str, role: Role, at:
     organization = await _organization(slug)
     user = await people.find_user(address) or await people.add_user(address, password_hash, at)
     await people.set_membership(organization.id, user.id, role, at)
-    await _note(at, "create_user", slug, f"{address} as {role}")
+    await note(at, "create_user", slug, f"{address} as {role}")
     return user.id
 
 
@@ -55,7 +55,7 @@ async def create_project(slug: str, project: str, name: str, at: datetime) -> Pr
     check_slug("project", project)
     organization = await _organization(slug)
     made = await people.add_project(organization.id, project, check_name("name", name or project), at)
-    await _note(at, "create_project", slug, project)
+    await note(at, "create_project", slug, project)
     return made
 
 
@@ -67,7 +67,7 @@ async def create_volume(
     check_source(kind, source)
     organization = await _organization(slug)
     await volumes.add_volume(Volume(organization.id, name, kind, source, read_only), at)
-    await _note(at, "create_volume", slug, f"{name}: {kind} {source}{' read-only' if read_only else ''}")
+    await note(at, "create_volume", slug, f"{name}: {kind} {source}{' read-only' if read_only else ''}")
 
 
 async def list_volumes(slug: str) -> list[Volume]:
@@ -79,7 +79,7 @@ async def remove_volume(slug: str, name: str, at: datetime) -> None:
     organization = await _organization(slug)
     if not await volumes.remove_volume(organization.id, name):
         raise NotFoundError(f"{slug} has no volume {name!r}")
-    await _note(at, "remove_volume", slug, name)
+    await note(at, "remove_volume", slug, name)
 
 
 async def create_person_token(
@@ -97,7 +97,7 @@ async def create_person_token(
         user_id=user.id,
         expires_at=expires_at,
     )
-    await _note(at, "create_token", "", f"{name} of {user.email}")
+    await note(at, "create_token", "", f"{name} of {user.email}")
     return token
 
 
@@ -121,7 +121,7 @@ async def create_service_token(
         role=role,
         expires_at=expires_at,
     )
-    await _note(at, "create_token", slug, f"{name} as {role}")
+    await note(at, "create_token", slug, f"{name} as {role}")
     return token
 
 
@@ -144,7 +144,7 @@ async def assign_server(name: str, slug: str, at: datetime) -> ServerRecord:
         raise ConflictError(f"somebody changed server {name} at the same moment; try again")
     reread = await servers.find_server(record.id) or record
     detail = f"{record.server_id} from {record.organization_slug or 'nobody'}"
-    await _note(at, "assign_server" if slug else "clear_assignment", reread.organization_slug, detail)
+    await note(at, "assign_server" if slug else "clear_assignment", reread.organization_slug, detail)
     return reread
 
 
@@ -165,5 +165,8 @@ async def _organization(slug: str) -> Organization:
     return organization
 
 
-async def _note(at: datetime, action: str, slug: str, detail: str = "") -> None:
-    await audit.record(at=at, actor=OPERATOR, action=action, organization=slug, outcome="done", detail=detail)
+async def note(at: datetime, action: str, slug: str = "", detail: str = "", *, target: str = "") -> None:
+    """Into the audit: what the operator did."""
+    await audit.record(
+        at=at, actor=OPERATOR, action=action, organization=slug, outcome="done", target=target, detail=detail
+    )

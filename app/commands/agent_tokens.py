@@ -6,11 +6,11 @@ import re
 from datetime import datetime
 from uuid import UUID
 
-from app.commands.administer import OPERATOR
+from app.commands.administer import note
 from app.domain.agents import AgentBinding, AgentToken
 from app.domain.dns_names import DNS_LABEL, DNS_NAME, LONGEST_DNS_NAME
 from app.domain.errors import InvalidInputError, NotFoundError
-from app.store import agent_tokens, audit
+from app.store import agent_tokens
 
 
 async def create_agent_token(binding: AgentBinding, secret_hash: str, at: datetime) -> UUID:
@@ -20,7 +20,7 @@ async def create_agent_token(binding: AgentBinding, secret_hash: str, at: dateti
     if binding.node and (len(binding.node) > LONGEST_DNS_NAME or not re.fullmatch(DNS_NAME, binding.node)):
         raise InvalidInputError.of("node", f"{binding.node[:80]!r} is no name of a node")
     token = await agent_tokens.add_agent_token(secret_hash, whose(binding), binding, at)
-    await _note(at, "create_agent_token", str(token), whose(binding))
+    await note(at, "create_agent_token", detail=whose(binding), target=str(token))
     return token
 
 
@@ -36,10 +36,4 @@ async def revoke_agent_token(token_id: UUID, at: datetime) -> None:
     """Its reports are refused from now on. Asking again changes nothing."""
     if not await agent_tokens.revoke_agent_token(token_id, at):
         raise NotFoundError(f"there is no agent token {token_id}; 'gpuyard admin list-agent-tokens' shows them")
-    await _note(at, "revoke_agent_token", str(token_id))
-
-
-async def _note(at: datetime, action: str, target: str, detail: str = "") -> None:
-    await audit.record(
-        at=at, actor=OPERATOR, action=action, organization="", outcome="done", target=target, detail=detail
-    )
+    await note(at, "revoke_agent_token", target=str(token_id))

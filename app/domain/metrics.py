@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
+from app.domain.errors import InvalidInputError
 from app.domain.samples import Reading, mean
 
 IDLE_PERCENT = 1.0  # a GPU is idle when it was in use for no more of the time, at any sample
@@ -18,6 +19,14 @@ LONGEST_GAP = timedelta(minutes=2)  # between two samples, in a time that is tak
 
 Edges = Sequence[tuple[datetime, datetime]]
 Curve = list[float | None]
+
+
+def check_stretch(start: datetime, end: datetime, longest: timedelta) -> None:
+    """That `end` follows `start`, and not too late for what is asked. Raises InvalidInputError."""
+    if not start < end:
+        raise InvalidInputError.of("end", "must be after `start`")
+    if end - start > longest:
+        raise InvalidInputError.of("end", f"may be at most {longest.days} days after `start`")
 
 
 class MetricType(StrEnum):

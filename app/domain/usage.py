@@ -10,7 +10,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from app.domain.errors import InvalidInputError
-from app.domain.metrics import Span
+from app.domain.metrics import Span, check_stretch
 
 MOST_PERIODS = 400
 LONGEST = timedelta(days=3660)
@@ -87,10 +87,7 @@ class Used:
 
 def periods(start: datetime, end: datetime, period: Period | None) -> list[tuple[datetime, datetime]]:
     """The periods that the time is in, the first and the last cut to it. Raises InvalidInputError for too many."""
-    if not start < end:
-        raise InvalidInputError.of("end", "must be after `start`")
-    if end - start > LONGEST:
-        raise InvalidInputError.of("end", f"may be at most {LONGEST.days} days after `start`")
+    check_stretch(start, end, LONGEST)
     if period is None:
         return [(start, end)]
     found, at = [], start
@@ -129,9 +126,10 @@ def used(
     seconds: defaultdict[tuple[int, tuple[str, ...]], float] = defaultdict(float)
     workloads: defaultdict[tuple[int, tuple[str, ...]], set[UUID]] = defaultdict(set)
     for stretch in stretches:
+        group = stretch.group(by)
         for number, (start, end) in enumerate(parts):
             if overlap := stretch.span.overlap(start, end, now):
-                key = (number, stretch.group(by))
+                key = (number, group)
                 seconds[key] += overlap * stretch.span.amount
                 workloads[key].add(stretch.workload_id)
     return [Used(*parts[key[0]], key[1], round(seconds[key]), len(workloads[key])) for key in sorted(seconds)]

@@ -41,16 +41,11 @@ class RowNews:
     _shown: ListView | None = None
 
     async def look(self) -> list[str]:
-        view = await self._load()
-        if self._shown and not {row.id for row in self._shown.rows} <= {row.id for row in view.rows}:
-            view = await self._load()  # rows with and without the sorted value are read apart: one may have slipped by
+        view = await load_list(self.slug, self.organization_id, self.listing, names_clusters=self.names_clusters)
         shown, self._shown = self._shown, view
         if view == shown or (shown is None and view.digest == self.have):
             return []
         return [streams.message(render(await self._message(shown, view)), view.digest)]
-
-    async def _load(self) -> ListView:
-        return await load_list(self.slug, self.organization_id, self.listing, names_clusters=self.names_clusters)
 
     async def _message(self, shown: ListView | None, view: ListView) -> RowsMessage:
         before = {row.id: row for row in shown.rows} if shown else {}

@@ -63,9 +63,6 @@ class Line:
     def __len__(self) -> int:
         return len(self._requests)
 
-    def get(self, workload_id: UUID) -> Request | None:
-        return self._requests.get(workload_id)
-
     def add(self, request: Request) -> None:
         self._requests[request.workload_id] = request
         insort(self._rows.setdefault(_row(request), []), self._place(request))

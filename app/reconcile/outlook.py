@@ -49,11 +49,15 @@ class Outlooks:
         """For the organizations named, by id."""
         now, live = self.clock.now(), await reads.live_attempts()
         known = {it: await self._of(it, now) for it in slugs}
+        running: dict[UUID, list[LiveAttempt]] = {}
+        for attempt in live:
+            running.setdefault(attempt.organization_id, []).append(attempt)
+        used = {slugs[it]: self._used(found, running.get(it, ()), now) for it, found in known.items() if self.half_life}
         return Outlook(
             now=now.timestamp(),
             holds=_holds(live),
             histories={slugs[it]: found.history for it, found in known.items()},
-            used={slugs[it]: self._used(it, found, live, now) for it, found in known.items() if self.half_life},
+            used=used,
         )
 
     async def _of(self, organization: UUID, now: datetime) -> _Known:
@@ -71,10 +75,10 @@ class Outlooks:
         self._known[organization] = _Known(now, _same(known.history, history), ended)
         return self._known[organization]
 
-    def _used(self, organization: UUID, known: _Known, live: Iterable[LiveAttempt], now: datetime) -> Used:
+    def _used(self, known: _Known, live: Iterable[LiveAttempt], now: datetime) -> Used:
         used = dict(known.ended)
         for it in live:
-            if it.organization_id == organization and it.started_at is not None:
+            if it.started_at is not None:
                 weight = self._weight(it.gpu_count, it.started_at, now, now=now)
                 used[it.project_id] = used.get(it.project_id, 0.0) + weight
         return used

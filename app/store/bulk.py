@@ -1,4 +1,4 @@
-"""Many rows of one table, changed by one statement that is sent once."""
+"""Many rows of one table, changed or removed at a time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 
 from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.models import Model
+from tortoise.queryset import QuerySet
+
+from app.store.connection import transaction
+from app.store.unfinished import to_its_end
 
 
 async def update_rows(
@@ -28,3 +32,19 @@ async def update_rows(
     fields = [(name, meta.fields_map[name]) for name in (*columns, *keys)]
     values = [[field.to_db_value(row[name], model) for name, field in fields] for row in rows]
     await connection.execute_many(statement, values)
+
+
+async def remove_some(rows: QuerySet[Any], most: int) -> int:
+    """Remove up to `most` of the rows, the first in their order if they have one; returns how many there were.
+
+    Whole, even if the caller is cancelled meanwhile.
+    """
+    ids = await rows.limit(most).values_list("id", flat=True)
+    if ids:
+        await to_its_end(_remove(rows.model, list(ids)))
+    return len(ids)
+
+
+async def _remove(model: type[Model], ids: Sequence[object]) -> None:
+    async with transaction() as connection:
+        await model.filter(id__in=ids).using_db(connection).delete()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
-
-from tortoise.expressions import Q
 
 from agent.report import Health, HealthReason
 from app.store.gpu_models import GpuHolderRow, GpuRow
@@ -106,12 +104,6 @@ async def holdings_of(workload_ids: Sequence[UUID]) -> list[Holding]:
     return await _holdings(GpuHolderRow.filter(workload_id__in=list(workload_ids)).order_by("since", "id"))
 
 
-async def holdings_between(server_ids: Sequence[UUID], start: datetime, end: datetime) -> list[Holding]:
-    """Of the servers' devices, those that overlap the time."""
-    on = GpuHolderRow.filter(gpu__server_id__in=list(server_ids), since__lt=end)
-    return await _holdings(on.filter(Q(until=None) | Q(until__gt=start)).order_by("since", "id"))
-
-
 _COLUMNS = (
     "gpu_id",
     "gpu__uuid",
@@ -145,4 +137,4 @@ def _ended(holding: Holding, ends: dict[tuple[UUID, int], datetime]) -> Holding:
     if holding.until is not None or holding.workload_id is None or holding.attempt is None:
         return holding
     end = ends.get((holding.workload_id, holding.attempt))
-    return Holding(**{**vars(holding), "until": max(end, holding.since)}) if end else holding
+    return replace(holding, until=max(end, holding.since)) if end else holding

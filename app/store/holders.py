@@ -12,12 +12,11 @@ from tortoise.backends.base.client import BaseDBAsyncClient
 from agent.report import Holder
 from app.domain.workload import read_job_name
 from app.store import devices
-from app.store.connection import transaction
+from app.store.bulk import remove_some
 from app.store.gpu_models import GpuHolderRow, GpuRow
 from app.store.mapping import storable
 from app.store.models import AttemptRow, ClusterServerRow
 from app.store.samples import Device
-from app.store.unfinished import to_its_end
 
 
 class _Key(NamedTuple):
@@ -121,12 +120,4 @@ async def workloads_on(gpu_ids: Sequence[UUID]) -> dict[UUID, set[UUID]]:
 
 async def purge(before: datetime, most: int) -> int:
     """Forget up to `most` holdings that ended before then; how many there were."""
-    ids = await GpuHolderRow.filter(until__lt=before).limit(most).values_list("id", flat=True)
-    if ids:
-        await to_its_end(_delete(list(ids)))
-    return len(ids)
-
-
-async def _delete(ids: Sequence[object]) -> None:
-    async with transaction() as connection:
-        await GpuHolderRow.filter(id__in=ids).using_db(connection).delete()
+    return await remove_some(GpuHolderRow.filter(until__lt=before), most)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +11,7 @@ from uuid import UUID
 
 from app.domain.log_lines import without_stamps
 from app.domain.workload import Attempt
+from app.store.bulk import remove_some
 from app.store.connection import transaction
 from app.store.mapping import storable
 from app.store.models import AttemptLogRow, AttemptRow
@@ -72,13 +72,4 @@ async def find_log(workload_id: UUID, number: int) -> StoredLog | None:
 
 async def purge_logs(stored_before: datetime, most: int) -> int:
     """Remove up to `most` logs that were stored before then, the oldest first; returns how many there were."""
-    rows = AttemptLogRow.filter(stored_at__lt=stored_before).order_by("stored_at").limit(most)
-    ids = list(await rows.values_list("id", flat=True))
-    if ids:
-        await to_its_end(_delete(ids))
-    return len(ids)
-
-
-async def _delete(ids: Sequence[object]) -> None:
-    async with transaction() as connection:
-        await AttemptLogRow.filter(id__in=ids).using_db(connection).delete()
+    return await remove_some(AttemptLogRow.filter(stored_at__lt=stored_before).order_by("stored_at"), most)

@@ -27,6 +27,7 @@ from app.domain.samples import (
     thinned,
     unpack,
 )
+from app.store.bulk import remove_some
 from app.store.connection import transaction
 from app.store.gpu_models import GpuSampleRow
 from app.store.unfinished import to_its_end
@@ -71,8 +72,7 @@ async def readings_of(devices: Sequence[Device], start: datetime, end: datetime)
     """Those from `start` until before `end`, in order of time; a device without any is missing."""
     rows = GpuSampleRow.filter(gpu_id__in={it.gpu_id for it in devices}, begins__gt=start - DAY, begins__lt=end)
     wanted = set(devices)
-    columns = ("gpu_id", "instance", "begins", "resolution", "data")
-    packs = [it for it in await rows.values_list(*columns) if Device(it[0], it[1]) in wanted]
+    packs = [it for it in await rows.values_list(*_COLUMNS) if Device(it[0], it[1]) in wanted]
     return await asyncio.to_thread(_unpacked, packs, start, end) if packs else {}
 
 
@@ -123,12 +123,4 @@ async def _replace(day: datetime, resolution: int, packs: Sequence[GpuSampleRow]
 async def purge(before: datetime, most: int) -> int:
     """Remove up to `most` packs that have nothing from then on; how many there were."""
     old = GpuSampleRow.filter(resolution__in=(AS_THEY_CAME, BY_MINUTE, BY_QUARTER), begins__lte=before - DAY)
-    ids = await old.limit(most).values_list("id", flat=True)
-    if ids:
-        await to_its_end(_delete(list(ids)))
-    return len(ids)
-
-
-async def _delete(ids: Sequence[object]) -> None:
-    async with transaction() as connection:
-        await GpuSampleRow.filter(id__in=ids).using_db(connection).delete()
+    return await remove_some(old, most)

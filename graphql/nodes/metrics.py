@@ -10,7 +10,7 @@ from typing import Annotated
 import strawberry
 
 from app.domain.errors import InvalidInputError
-from app.domain.metrics import Curve, Edges, MetricType, Span, allocated, curve, edges, together
+from app.domain.metrics import Curve, Edges, MetricType, Span, allocated, check_stretch, curve, edges, together
 from app.domain.samples import Reading
 from app.domain.workload import Attempt
 from app.graphql.enums import WorkloadMetricType
@@ -64,10 +64,7 @@ def query(types: Sequence[MetricType], start: datetime, end: datetime, number_of
     if not 1 <= number_of_samples <= MOST_SAMPLES:
         words = f"must be between 1 and {MOST_SAMPLES}; it is {number_of_samples}"
         raise InvalidInputError.of("numberOfSamples", words)
-    if not start < end:
-        raise InvalidInputError.of("end", "must be after `start`")
-    if end - start > _LONGEST:
-        raise InvalidInputError.of("end", f"may be at most {_LONGEST.days} days after `start`")
+    check_stretch(start, end, _LONGEST)
     return Query(list(dict.fromkeys(types)), start, end, edges(start, end, number_of_samples))
 
 

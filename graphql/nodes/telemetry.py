@@ -124,24 +124,29 @@ async def _holdings(
     info: Info, records: Sequence[ServerRecord], window: int
 ) -> tuple[dict[UUID, list[Holding]], set[Device]]:
     """Who has the GPUs of each server now, and which of them were idle."""
-    if not _SHORTEST <= window <= _LONGEST:
-        raise InvalidInputError.of("windowSeconds", f"must be between {_SHORTEST} and {_LONGEST}; it is {window}")
+    idle_for = _window(window)
     on = {it.id: record.id for record in records for it in await info.context.loaders.gpus.load(record.id)}
     holdings = await gpus.holders_of(list(on))
     held: dict[UUID, list[Holding]] = {}
     for it in holdings:
         held.setdefault(on[it.gpu_id], []).append(it)
     now = info.context.services.commands.clock.now()
-    return held, await curves.idle_holdings(holdings, now, timedelta(seconds=window))
+    return held, await curves.idle_holdings(holdings, now, idle_for)
 
 
 async def idle_of(info: Info, workload_id: UUID, window: int) -> int | None:
     """How many of a workload's GPUs are known to be idle; None where it has none that is known."""
-    if not _SHORTEST <= window <= _LONGEST:
-        raise InvalidInputError.of("windowSeconds", f"must be between {_SHORTEST} and {_LONGEST}; it is {window}")
+    idle_for = _window(window)
     holdings = [it for it in await info.context.loaders.holdings.load(workload_id) if it.until is None]
     now = info.context.services.commands.clock.now()
-    return len(await curves.idle_holdings(holdings, now, timedelta(seconds=window))) if holdings else None
+    return len(await curves.idle_holdings(holdings, now, idle_for)) if holdings else None
+
+
+def _window(seconds: int) -> timedelta:
+    """Raises InvalidInputError."""
+    if not _SHORTEST <= seconds <= _LONGEST:
+        raise InvalidInputError.of("windowSeconds", f"must be between {_SHORTEST} and {_LONGEST}; it is {seconds}")
+    return timedelta(seconds=seconds)
 
 
 async def usage_of(
