@@ -28,8 +28,7 @@ from app.domain.people import Organization
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import listing, people
-from app.store.connection import transaction
-from app.store.database import Database, opened
+from app.store.database import Database
 from app.store.listing import Position, Selection, count_workloads, list_workloads, list_workloads_before
 from app.store.models import ProjectRow, WorkloadRow
 from app.store.writes import insert_workload
@@ -239,22 +238,3 @@ def test_a_value_may_be_as_long_as_its_column_and_no_longer():
     texts = {name for name in longest if FIELDS[name].kind is Kind.TEXT}
     assert {name: FIELDS[name].longest for name in texts} == {name: longest[name] for name in texts}
     assert len(texts) == 6
-
-
-@pytest.mark.parametrize(
-    ("order", "after", "plan"),
-    [
-        (NEWEST, None, "workloads_listed (organization_id=? AND deleted_at=?)"),
-        (
-            NEWEST,
-            Position(START, UUID(int=7)),
-            "workloads_listed (organization_id=? AND deleted_at=? AND created_at<?)",
-        ),
-        (Order(SortField.NAME), Position("n", UUID(int=7)), "workloads_by_name (organization_id=? AND name>?)"),
-    ],
-)
-async def test_a_page_begins_where_its_index_says(sqlite_url: str, order: Order, after: Position | None, plan: str):
-    async with opened(sqlite_url), transaction() as connection:
-        query = listing._behind_in_order(listing._selected(Selection(UUID(int=1)), ()), order, after)
-        _, steps = await connection.execute_query(f"EXPLAIN QUERY PLAN {query.limit(50).sql(params_inline=True)}")
-    assert [step["detail"] for step in steps] == [f"SEARCH workloads USING INDEX {plan}"]
