@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from tortoise.backends.base.client import BaseDBAsyncClient
-from tortoise.queryset import QuerySet
+from tortoise.queryset import CountQuery, QuerySet
 
 from app.domain.filters import NEWEST, Order, SortField
 from app.domain.states import Phase, Reason, Status
@@ -77,7 +77,7 @@ def rows(blank: Workload) -> Iterable[WorkloadRow]:
         yield WorkloadRow(**mapping.workload_values(made))
 
 
-async def plan_of(connection: BaseDBAsyncClient, query: QuerySet[WorkloadRow]) -> str:
+async def plan_of(connection: BaseDBAsyncClient, query: QuerySet[WorkloadRow] | CountQuery) -> str:
     is_sqlite = connection.capabilities.dialect == "sqlite"
     explain, words = ("EXPLAIN QUERY PLAN", "detail") if is_sqlite else ("EXPLAIN", "QUERY PLAN")
     _, steps = await connection.execute_query(f"{explain} {query.sql(params_inline=True)}")
