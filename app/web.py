@@ -29,7 +29,8 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     health = HealthPage(background, services.commands.clock)
     endpoint = GraphQLEndpoint(schema, services)
     sign_in = SignIn(services.commands.clock)
-    desk = Desk(services.commands, services.board, services.logs, streams or Streams(), sign_in)
+    panel_streams, samples = streams or Streams(), background.samples_kept
+    desk = Desk(services.commands, services.board, services.logs, panel_streams, sign_in, samples)
     return Starlette(
         routes=[
             Route("/graphql", endpoint, max_body_size=_NO_LIMIT),  # it has its own, with its own answer

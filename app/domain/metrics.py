@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
@@ -16,6 +16,12 @@ from app.domain.samples import Reading, mean
 
 IDLE_PERCENT = 1.0  # a GPU is idle when it was in use for no more of the time, at any sample
 LONGEST_GAP = timedelta(minutes=2)  # between two samples, in a time that is taken to be known
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_WIDTHS = tuple(
+    timedelta(seconds=n)
+    for n in (30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 2 * 86400, 7 * 86400)
+)
 
 Edges = Sequence[tuple[datetime, datetime]]
 Curve = list[float | None]
@@ -40,6 +46,11 @@ class MetricType(StrEnum):
     @property
     def meaning(self) -> str:
         return _METRIC_MEANINGS[self]
+
+    @property
+    def is_summed(self) -> bool:
+        """Of several GPUs the sum, and not the mean, is what counts."""
+        return self in _SUMMED
 
 
 _METRIC_MEANINGS = {
@@ -73,6 +84,23 @@ def edges(start: datetime, end: datetime, count: int) -> Edges:
     return [(start + n * width, start + (n + 1) * width if n + 1 < count else end) for n in range(count)]
 
 
+def round_parts(start: datetime, end: datetime, readings: Iterable[Sequence[Reading]], most: int) -> Edges:
+    """Parts of a round width from round moments on that hold the time: not many more than `most`, and each at least
+    twice as wide as the readings of a device are apart, or else most of them would be empty.
+    """
+    least = max([2 * _apart(it) for it in readings], default=timedelta(0))
+    width = next((it for it in _WIDTHS if it >= least and (end - start) / it <= most), _WIDTHS[-1])
+    first = _EPOCH + (start - _EPOCH) // width * width
+    count = max(1, -(-(end - first) // width))
+    return edges(first, first + count * width, count)
+
+
+def _apart(readings: Sequence[Reading]) -> timedelta:
+    """How far readings are usually apart; nothing where there are too few to tell."""
+    gaps = sorted(b.at - a.at for a, b in pairwise(readings))
+    return gaps[len(gaps) // 2] if gaps else timedelta(0)
+
+
 def curve(readings: Iterable[Reading], metric: MetricType, parts: Edges) -> Curve:
     """The mean of each part of the time; None where nothing was measured."""
     start, width = parts[0][0], parts[0][1] - parts[0][0]
@@ -96,7 +124,7 @@ def together(curves: Sequence[tuple[Curve, Sequence[Span]]], metric: MetricType,
         there = [values[number] for values, spans in curves if any(it.overlap(start, end, now) for it in spans)]
         known = [value for value in there if value is not None]
         is_known = bool(there) and len(known) == len(there)
-        whole.append((sum(known) if metric in _SUMMED else mean(known)) if is_known else None)
+        whole.append((sum(known) if metric.is_summed else mean(known)) if is_known else None)
     return whole
 
 

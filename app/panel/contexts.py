@@ -12,9 +12,11 @@ from typing import ClassVar
 
 from app.domain.people import Project
 from app.panel import urls
+from app.panel.charts import Chart
 from app.panel.form import FormView, ReferenceView
 from app.panel.list_views import Difference, Heading, ListView, SearchView
 from app.panel.server_views import ServersView
+from app.panel.usage_views import FiguresView, UsageView
 from app.panel.workload_views import RowView, WorkloadView
 
 
@@ -180,12 +182,29 @@ class LogView:
 
 
 @dataclass(frozen=True)
+class CurvesView:
+    """`why_none` instead of pictures. `digest` names what is shown, so that it isn't sent again unchanged. While more
+    may come, `follow_url` is asked for after `again_after` seconds; else it is empty.
+    """
+
+    charts: tuple[Chart, ...]
+    why_none: str
+    note: str
+    windows: tuple[Choice, ...]
+    url: str
+    digest: str
+    follow_url: str
+    again_after: int
+
+
+@dataclass(frozen=True)
 class WorkloadPage(Context):
     template: ClassVar[str] = "workload.html"
     frame: Frame
     now: datetime
     view: WorkloadView
     form_token: str
+    curves: CurvesView
     log: LogView
     live_url: str
     list_url: str
@@ -212,6 +231,12 @@ class WorkloadMessage(Context):
     view: WorkloadView
     form_token: str
     spoken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CurvesFragment(Context):
+    template: ClassVar[str] = "_curves.html"
+    curves: CurvesView
 
 
 @dataclass(frozen=True)
@@ -257,3 +282,51 @@ class ServersAnswer(Context):
     servers: ServersView
     form_token: str
     notice: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """Of a select. `value` is what the form sends."""
+
+    value: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class UsageForm:
+    """`first` and `last` are days, as they were typed. `problem` says what of it can't be understood."""
+
+    action: str
+    groups: tuple[Option, ...]
+    periods: tuple[Option, ...]
+    projects: tuple[Option, ...]
+    first: str
+    last: str
+    idle: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class UsagePage(Context):
+    """`usage` is None where the address can't be understood. `by` is what it is grouped by."""
+
+    template: ClassVar[str] = "usage.html"
+    frame: Frame
+    now: datetime
+    form: UsageForm
+    by: str
+    usage: UsageView | None
+    file_url: str
+    figures: FiguresView
+    figures_url: str
+    idle_choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class FiguresFragment(Context):
+    template: ClassVar[str] = "_figures.html"
+    now: datetime
+    figures: FiguresView
+    figures_url: str
+    idle_choices: tuple[Choice, ...]

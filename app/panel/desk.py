@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.auth.signin import SignIn
 from app.commands.context import CommandContext
+from app.domain.agents import SamplePolicy
 from app.panel.streams import Streams
 from app.reconcile.board import Board
 from app.reconcile.logs import LogReader
@@ -18,3 +19,4 @@ class Desk:
     logs: LogReader
     streams: Streams
     sign_in: SignIn
+    samples: SamplePolicy

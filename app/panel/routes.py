@@ -10,6 +10,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from app.panel import urls
+from app.panel.curves import CurvePages
 from app.panel.desk import Desk
 from app.panel.live import LivePages
 from app.panel.log import LogPages
@@ -17,6 +18,7 @@ from app.panel.projects import ProjectPages
 from app.panel.rendering import STATIC_FOLDER
 from app.panel.servers import ServerPages
 from app.panel.session import SessionPages
+from app.panel.usage import UsagePages
 from app.panel.workload import WorkloadPages
 from app.panel.workloads import WorkloadsPages
 
@@ -34,6 +36,7 @@ class _KeptFiles(StaticFiles):
 def panel_routes(desk: Desk) -> list[BaseRoute]:
     session, projects, servers = SessionPages(desk), ProjectPages(desk), ServerPages(desk)
     workloads, workload, live, log = WorkloadsPages(desk), WorkloadPages(desk), LivePages(desk), LogPages(desk)
+    curves, usage = CurvePages(desk), UsagePages(desk)
     return [
         Route(urls.HOME, session.home),
         Route(urls.LOGIN, session.login_form, methods=["GET"]),
@@ -49,10 +52,13 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.WORKLOAD, workload.show),
         *(Route(path, partial(workload.act, action), methods=["POST"]) for action, path in urls.ACTIONS.items()),
         Route(urls.WORKLOAD_LIVE, live.workload),
+        Route(urls.CURVES, curves.show),
         Route(urls.LOG, log.show),
         Route(urls.LOG_FILE, log.download),
         Route(urls.SERVERS, servers.index),
         Route(urls.CORDON, servers.cordon, methods=["POST"]),
         Route(urls.UNCORDON, servers.uncordon, methods=["POST"]),
+        Route(urls.USAGE, usage.index),
+        Route(urls.USAGE_FILE, usage.download),
         Mount(urls.STATIC, _KeptFiles(directory=STATIC_FOLDER)),
     ]

@@ -19,12 +19,15 @@ PROJECTS = f"{ORGANIZATION}/projects"
 SERVERS = f"{ORGANIZATION}/platform/servers"
 CORDON = SERVERS + "/{id:uuid}/cordon"
 UNCORDON = SERVERS + "/{id:uuid}/uncordon"
+USAGE = f"{ORGANIZATION}/platform/usage"
+USAGE_FILE = f"{USAGE}.csv"
 WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
 WORKLOAD = WORKLOADS + "/{id:uuid}"
 ACTIONS = {action: f"{WORKLOAD}/{action}" for action in Action}
 WORKLOAD_LIVE = f"{WORKLOAD}/live"
+CURVES = f"{WORKLOAD}/curves"
 LOG = f"{WORKLOAD}/log"
 LOG_FILE = f"{WORKLOAD}/log.txt"
 
@@ -82,6 +85,10 @@ def workload_live(slug: str, workload_id: UUID) -> str:
     return _at(WORKLOAD_LIVE, slug, workload_id)
 
 
+def curves(slug: str, workload_id: UUID, **query: str) -> str:
+    return with_query(_at(CURVES, slug, workload_id), **query)
+
+
 def log(slug: str, workload_id: UUID, **query: str) -> str:
     return with_query(_at(LOG, slug, workload_id), **query)
 
@@ -100,3 +107,11 @@ def cordon(slug: str, server_id: UUID) -> str:
 
 def uncordon(slug: str, server_id: UUID) -> str:
     return _at(UNCORDON, slug, server_id)
+
+
+def usage(slug: str, **query: str) -> str:
+    return with_query(_at(USAGE, slug), **query)
+
+
+def usage_file(slug: str, **query: str) -> str:
+    return with_query(_at(USAGE_FILE, slug), **query)

@@ -23,6 +23,7 @@ from app.domain.people import Principal, unknown_workload
 from app.domain.workload import Workload
 from app.panel import frames, guards, urls
 from app.panel.contexts import Notice, RowFragment, WorkloadFragment, WorkloadPage
+from app.panel.curves import read_curves
 from app.panel.desk import Desk
 from app.panel.guards import Manager
 from app.panel.htmx import Htmx
@@ -79,6 +80,7 @@ class WorkloadPages:
             now=self.desk.commands.clock.now(),
             view=view,
             form_token=manager.session.form_token,
+            curves=await read_curves(self.desk, manager.slug, workload, request),
             log=await read_log(self.desk.logs, manager.slug, workload, request),
             live_url=urls.workload_live(manager.slug, workload.id),
             list_url=urls.workloads(manager.slug),

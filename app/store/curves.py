@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain.metrics import Span, inside, is_idle
+from app.domain.metrics import (
+    Curve,
+    Edges,
+    MetricType,
+    Span,
+    allocated,
+    curve,
+    inside,
+    is_idle,
+    together,
+)
 from app.domain.samples import Reading
 from app.domain.workload import Attempt
 from app.store import gpus, samples
@@ -23,6 +33,59 @@ class Use:
     uuid: str  # of the GPU
     spans: tuple[Span, ...]
     is_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is known of a workload's devices in a time: of each that it had alone, the readings while it had it."""
+
+    uses: Sequence[Use]
+    readings: Mapping[Device, Sequence[Reading]]
+
+
+@dataclass(frozen=True)
+class MetricCurve:
+    """`use` None: all that the workload had, together. Of what is shared no value is known."""
+
+    type: MetricType
+    use: Use | None
+    values: Curve
+    is_shared: bool = False
+
+
+async def measured(attempts: Sequence[Attempt], start: datetime, end: datetime) -> Measured:
+    """Of one workload's attempts, from `start` until before `end`."""
+    uses = await uses_of(attempts)
+    return Measured(uses, await readings_of(uses, start, end))
+
+
+def curves_of(
+    found: Measured,
+    attempts: Sequence[Attempt],
+    gpu_count: int,
+    types: Sequence[MetricType],
+    parts: Edges,
+    now: datetime,
+) -> list[MetricCurve]:
+    """For each type the curve of all GPUs together, then one for each GPU. Pure."""
+    spans = [Span(it.placed_at, it.ended_at, gpu_count) for it in attempts]
+    curves: list[MetricCurve] = []
+    for type_ in types:
+        if type_ is MetricType.ALLOCATED_GPUS:
+            curves.append(MetricCurve(type_, None, allocated(spans, parts, now)))
+        else:
+            curves += _of_devices(type_, found, parts, now)
+    return curves
+
+
+def _of_devices(type_: MetricType, found: Measured, parts: Edges, now: datetime) -> list[MetricCurve]:
+    each = [(use, curve(found.readings.get(use.device, ()), type_, parts)) for use in found.uses]
+    whole = together([(values, use.spans) for use, values in each], type_, parts, now)
+    is_shared = any(use.is_shared for use in found.uses)
+    return [
+        MetricCurve(type_, None, whole, is_shared),
+        *(MetricCurve(type_, use, values, use.is_shared) for use, values in each),
+    ]
 
 
 async def uses_of(attempts: Sequence[Attempt]) -> list[Use]:

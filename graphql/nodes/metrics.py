@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
 import strawberry
 
+from app.domain import metric_words
 from app.domain.errors import InvalidInputError
-from app.domain.metrics import Curve, Edges, MetricType, Span, allocated, check_stretch, curve, edges, together
+from app.domain.metrics import Edges, MetricType, check_stretch, curve, edges
 from app.domain.samples import Reading
 from app.domain.workload import Attempt
 from app.graphql.enums import WorkloadMetricType
 from app.graphql.moments import moment
-from app.store import curves
-from app.store.curves import Use
+from app.store.curves import MetricCurve, Use, curves_of, measured
 from app.store.samples import Device
 
 MOST_SAMPLES = 1000
 DEFAULT_SAMPLES = 20
 _LONGEST = timedelta(days=400)
-_SHARED = "others may have used the GPU at the same time, so its samples are nobody's"
 
 Types = Annotated[list[WorkloadMetricType], strawberry.argument(description="Which, each once.")]
 Start = Annotated[datetime, strawberry.argument(description="From then on.")]
@@ -70,38 +69,19 @@ def query(types: Sequence[MetricType], start: datetime, end: datetime, number_of
 
 async def metrics_of(attempts: Sequence[Attempt], gpu_count: int, wanted: Query, now: datetime) -> list[Metric]:
     """For each type the curve of all GPUs together, then one for each GPU."""
-    uses = await curves.uses_of(attempts)
-    readings = await curves.readings_of(uses, wanted.start, wanted.end)
-    spans = [Span(it.placed_at, it.ended_at, gpu_count) for it in attempts]
-    found: list[Metric] = []
-    for type_ in wanted.types:
-        if type_ is MetricType.ALLOCATED_GPUS:
-            found.append(_metric(type_, None, allocated(spans, wanted.parts, now), wanted))
-        else:
-            found += _of_devices(type_, uses, readings, wanted, now)
-    return found
+    found = await measured(attempts, wanted.start, wanted.end)
+    curves = curves_of(found, attempts, gpu_count, wanted.types, wanted.parts, now)
+    return [_metric(it, wanted) for it in curves]
 
 
-def _of_devices(
-    type_: MetricType, uses: Sequence[Use], readings: Mapping[Device, list[Reading]], wanted: Query, now: datetime
-) -> list[Metric]:
-    each = [(use, curve(readings.get(use.device, ()), type_, wanted.parts)) for use in uses]
-    whole = together([(values, use.spans) for use, values in each], type_, wanted.parts, now)
-    is_shared = any(use.is_shared for use in uses)
-    return [
-        _metric(type_, None, whole, wanted, is_shared=is_shared),
-        *(_metric(type_, use, values, wanted, is_shared=use.is_shared) for use, values in each),
-    ]
-
-
-def _metric(type_: MetricType, use: Use | None, values: Curve, wanted: Query, *, is_shared: bool = False) -> Metric:
+def _metric(it: MetricCurve, wanted: Query) -> Metric:
     return Metric(
-        type=type_,
-        gpu=use.uuid if use else None,
-        instance=(use.device.instance or None) if use else None,
-        attributable=not is_shared,
-        note=_SHARED if is_shared else None,
-        values=[MetricValue(at=at, value=value) for (at, _), value in zip(wanted.parts, values, strict=True)],
+        type=it.type,
+        gpu=it.use.uuid if it.use else None,
+        instance=(it.use.device.instance or None) if it.use else None,
+        attributable=not it.is_shared,
+        note=metric_words.SHARED if it.is_shared else None,
+        values=[MetricValue(at=at, value=value) for (at, _), value in zip(wanted.parts, it.values, strict=True)],
     )
 
 
@@ -109,4 +89,4 @@ def metrics_of_gpu(device: Device, uuid: str, readings: Sequence[Reading], wante
     """Of a GPU whoever had it."""
     use = Use(device, uuid, ())
     types = [it for it in wanted.types if it is not MetricType.ALLOCATED_GPUS]
-    return [_metric(type_, use, curve(readings, type_, wanted.parts), wanted) for type_ in types]
+    return [_metric(MetricCurve(it, use, curve(readings, it, wanted.parts)), wanted) for it in types]

@@ -17,7 +17,7 @@ from app.graphql.nodes.gpu import Gpu, find_gpu, gpus_of
 from app.graphql.nodes.people import Member, Token
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.server import Server, servers_of
-from app.graphql.nodes.telemetry import DEFAULT_WINDOW, Telemetry, Usage, telemetry_of, usage_of
+from app.graphql.nodes.telemetry import Telemetry, Usage, telemetry_of, usage_of
 from app.graphql.nodes.volume import Volume
 from app.graphql.nodes.workload import Workload
 from app.graphql.nodes.workload_list import (
@@ -36,6 +36,7 @@ from app.graphql.nodes.workload_list import (
     page_of,
     select,
 )
+from app.reconcile.numbers import DEFAULT_WINDOW
 from app.store import reads
 from app.store.listing import count_workloads
 

@@ -20,10 +20,11 @@ from app.graphql.enums import Action, EventType, Phase, Reason, Status
 from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.metrics import DEFAULT_SAMPLES, End, Metric, NumberOfSamples, Start, Types, metrics_of, query
 from app.graphql.nodes.project import Project
-from app.graphql.nodes.telemetry import DEFAULT_WINDOW, idle_of
+from app.graphql.nodes.telemetry import idle_of
 from app.graphql.scalars import Long
 from app.graphql.shared_answers import Answers
 from app.reconcile.logs import MOST_LINES, Most, choose_attempt
+from app.reconcile.numbers import DEFAULT_WINDOW
 from app.store.gpus import Holding
 
 DEFAULT_LINES = 1000

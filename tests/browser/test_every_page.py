@@ -35,6 +35,7 @@ INSIDE = {
     "wrong-search": f"{LIST}?q=gpus%3E%3D1",
     "deleted": f"{LIST}?show=deleted",
     "servers": "/orgs/demo/platform/servers",
+    "usage": "/orgs/demo/platform/usage",
     "sign-out": "/logout",
     "not-found": "/orgs/nobodys/projects",
 }

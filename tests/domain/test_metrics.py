@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.metrics import Curve, MetricType, Span, allocated, curve, edges, inside, is_idle, together
+from app.domain.metrics import Curve, MetricType, Span, allocated, curve, edges, inside, is_idle, round_parts, together
 from app.domain.samples import Reading
 from tests.clock import START
 
@@ -34,6 +34,24 @@ def test_parts_cover_the_time_without_gaps(count: int, seconds: int):
     parts = edges(START, at(seconds), count)
     assert (len(parts), parts[0][0], parts[-1][1]) == (count, START, at(seconds))
     assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
+
+
+@given(st.integers(0, 10**7), st.integers(1, 10**8))
+def test_round_parts_hold_the_time_and_are_few(begins: int, seconds: int):
+    start, end = at(begins), at(begins + seconds)
+    parts = round_parts(start, end, [], 72)
+    width = parts[0][1] - parts[0][0]
+    assert parts[0][0] <= start < parts[0][1]
+    assert parts[-1][0] <= end <= parts[-1][1]
+    assert len(parts) <= 74 or width == timedelta(days=7)
+    assert (parts[0][0] - datetime(1970, 1, 1, tzinfo=UTC)) % width == timedelta(0)
+
+
+@pytest.mark.parametrize(("every", "width"), [(45, 120), (60, 120), (120, 300), (900, 1800)])
+def test_no_part_is_narrower_than_two_readings_are_apart(every: int, width: int):
+    parts = round_parts(START, at(6000), [readings(*[1.0] * 20, every=every), readings(1.0)], 72)
+    assert parts[0][1] - parts[0][0] == timedelta(seconds=width)
+    assert None not in curve(readings(*[1.0] * 400, every=every, begins=7), MetricType.GPU_UTILIZATION, parts[1:])
 
 
 def test_all_together_is_known_only_where_each_is():

@@ -13,6 +13,7 @@ from app.store.models import AuditRow
 from tests.panel.world import HTMX, LIST, Page, Panel, location, row_ids
 
 SERVERS = "/orgs/acme/platform/servers"
+USAGE = "/orgs/acme/platform/usage"
 PROJECTS = "/orgs/acme/projects"
 ABSENT = UUID("0123456789abcdef0123456789abcdef")
 HOSTILE = '<script>alert("1")</script>'
@@ -27,7 +28,7 @@ async def test_everybody_sees_the_projects(panel: Panel, who: str):
 
 
 @pytest.mark.parametrize("who", ["owner", "admin"])
-@pytest.mark.parametrize("path", [LIST, SERVERS])
+@pytest.mark.parametrize("path", [LIST, SERVERS, USAGE])
 async def test_owners_and_admins_see_the_rest(panel: Panel, who: str, path: str):
     async with panel.browser(who) as browser:
         assert (await browser.get(path)).status_code == 200
@@ -42,7 +43,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("who", "slug", "code", "words"), REFUSALS)
-@pytest.mark.parametrize("page", ["gpu-workloads", "servers", f"gpu-workloads/{ABSENT}"])
+@pytest.mark.parametrize("page", ["gpu-workloads", "servers", "usage", f"gpu-workloads/{ABSENT}"])
 async def test_others_are_led_to_the_projects_with_the_reason(
     panel: Panel, who: str, slug: str, code: str, words: str, page: str
 ):
@@ -124,7 +125,7 @@ async def test_files_named_with_their_digest_may_be_kept(panel: Panel):
 async def test_pages_have_no_inline_script_or_style_and_no_foreign_address(panel: Panel):
     await panel.running(await panel.workload())
     async with panel.browser() as browser:
-        for path in ("/login", PROJECTS, LIST, SERVERS, "/nowhere"):
+        for path in ("/login", PROJECTS, LIST, SERVERS, USAGE, "/nowhere"):
             page = Page.of((await browser.get(path)).text)
             assert all(a.get("src") for a in page.all("script"))
             assert not page.all("style")
@@ -138,7 +139,7 @@ async def test_ids_are_unique_on_every_page(panel: Panel):
     workload = await panel.running(await panel.workload(spec={"env_vars": (("A", "1"),)}))
     await panel.workload()
     async with panel.browser() as browser:
-        for path in (PROJECTS, LIST, f"{LIST}/{workload.id}", SERVERS, "/nowhere", "/logout"):
+        for path in (PROJECTS, LIST, f"{LIST}/{workload.id}", SERVERS, USAGE, "/nowhere", "/logout"):
             ids = Page.of((await browser.get(path)).text).ids
             assert len(ids) == len(set(ids)), path
 

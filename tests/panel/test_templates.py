@@ -12,17 +12,21 @@ import pytest
 from jinja2 import UndefinedError, meta
 
 from app.domain.errors import Problem
+from app.domain.metrics import edges
 from app.domain.people import Project
 from app.domain.states import Phase, Reason, Status
 from app.domain.submission import Defaults
 from app.domain.volumes import Volume, VolumeKind
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.panel import contexts
-from app.panel.contexts import Choice, Context, ErrorPage, Frame, LogView, Notice, Place
+from app.panel.axes import Unit
+from app.panel.charts import Series, bar_chart, line_chart
+from app.panel.contexts import Choice, Context, CurvesView, ErrorPage, Frame, LogView, Notice, Option, Place, UsageForm
 from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
 from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
 from app.panel.rendering import environment, render
 from app.panel.server_views import ServersView, ServerView
+from app.panel.usage_views import FiguresView, GroupRow, UsageView
 from app.panel.workload_views import WorkloadView, row_view, workload_view
 from tests.domain.builders import GPU, ORGANIZATION_ID, WORKLOAD_ID, a_running_workload, a_submission, a_workload, at
 
@@ -93,6 +97,24 @@ LOGS = [
     LogView("a\nb", True, "", "d", True, (), "/log.txt", "/log", "/log?have=d"),
     LogView("", False, "Not yet.", "d", False, CHOICES, "", "/log", "/log"),
 ]
+PARTS = edges(at(0), at(120), 3)
+SERIES = [Series("all", [1.0, None, 3.0], is_whole=True), Series("a", [1.0, 2.0, 3.0]), Series("b", [None] * 3)]
+LINES = line_chart("load", "Load", Unit("%"), PARTS, SERIES)
+BARS = bar_chart("hours", "Hours", Unit("h"), ["Mon", "Tue", "Wed"], SERIES)
+CURVES = [
+    CurvesView((LINES,), "", "some are shared", CHOICES, "/curves", "d", "/curves?have=d", 15),
+    CurvesView((), "Not yet.", "", (), "/curves", "d", "", 15),
+]
+OPTIONS = (Option("", "all", is_chosen=True), Option("a", "A", is_chosen=False))
+USAGE_FORMS = [
+    UsageForm("/", OPTIONS, OPTIONS, OPTIONS, "2026-11-01", "x", "900", problem) for problem in ("", "wrong")
+]
+TOTAL = GroupRow("Total", "5", "100 %", 3)
+USAGES = [UsageView(BARS, (GroupRow("Vision", "5", "100 %", 3),), TOTAL), UsageView(None, (), TOTAL), None]
+FIGURES = [
+    FiguresView(10, 8, 4, 4, 2, "20 %", 1, "gpu-1: 1", 2, (("below 1 min", 2), ("2 h and more", 0))),
+    FiguresView(0, 0, 0, 0, 0, "", 0, "", 0, ()),
+]
 SERVER = ServerView(UUID(int=7), "gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None, 1, "/flag")
 UNSEEN = ServerView(UUID(int=8), "c", "", "", "", "", 8, None, None, "", "", "gone", NOW, 1, "/flag")
 CORDONED = replace(SERVER, cordon="cordoned by a@b.c: fans", cordoned_at=NOW)
@@ -119,11 +141,14 @@ def pages() -> Iterator[Context]:
             yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", choices, search, HEADINGS, LISTED, "/live")
             yield contexts.WorkloadsPage(INSIDE, NOW, form, "token", (), search, (), EMPTY, "/live")
     for it in VIEWS:
-        for log in LOGS:
+        for log, curves in zip(LOGS, CURVES, strict=True):
             for notice in NOTICES:
-                yield contexts.WorkloadPage(INSIDE, NOW, it, "token", log, "/live", "/list", notice)
+                yield contexts.WorkloadPage(INSIDE, NOW, it, "token", curves, log, "/live", "/list", notice)
     for servers in SERVERS:
         yield contexts.ServersPage(INSIDE, NOW, servers, "token", "notice")
+    for asked in USAGE_FORMS:
+        for usage in USAGES:
+            yield contexts.UsagePage(INSIDE, NOW, asked, "project", usage, "/f.csv", FIGURES[0], "/usage", CHOICES)
 
 
 def fragments() -> Iterator[Context]:
@@ -139,6 +164,10 @@ def fragments() -> Iterator[Context]:
     yield contexts.RowsMessage(NOW, EMPTY, None, (), "token", ())
     for log in LOGS:
         yield contexts.LogFragment(log)
+    for curves in CURVES:
+        yield contexts.CurvesFragment(curves)
+    for figures in FIGURES:
+        yield contexts.FiguresFragment(NOW, figures, "/usage", CHOICES)
     yield contexts.SignedOutMessage()
     for servers in SERVERS:
         yield contexts.ServersFragment(NOW, servers, "token")
