@@ -4,7 +4,7 @@ Run `python bench/subscribers.py` (`--quick` for a glance). One `gpuyard serve` 
 `workloadEvents` over WebSocket, twenty of them by server-sent events. Workloads are submitted one after the other;
 taken is the time from an event's stamp, which is set right before the commit, until each subscriber has it. Aim: p99 at
 most 300 ms. Reads are the statements on the table of events that the service sends while so many wait, for each event.
-The subscribers share this machine's cores with the service.
+The subscribers share this machine's cores with the service, so they only note what comes, and read it afterwards.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 import httpx2
 import uvloop
-from websockets.asyncio.client import connect
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.protocol import Event
 from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
 
 from bench._product import Service, content, service, simulated, submit_all
 
@@ -41,7 +47,7 @@ AT_A_TIME = 50
 COUNTED = """
 import logging, runpy, signal, sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 count, to, sys.argv = 0, Path(sys.argv[1]), ["gpuyard", "serve"]
 class Counter(logging.Handler):
     def emit(self, record):
@@ -65,14 +71,77 @@ class Heard:
     """What all subscribers were told, and when. It is read afterwards, as reading takes the service's time."""
 
     subscribers: int = 0
-    messages: list[tuple[float, str | bytes]] = field(default_factory=list)
+    messages: list[tuple[object, float, str | bytes]] = field(default_factory=list)  # who was told, when, and what
+    sockets: list[Subscriber] = field(default_factory=list)
 
-    def take(self, message: str | bytes) -> None:
-        self.messages.append((time.time(), message))
+    def take(self, who: object, message: str | bytes) -> None:
+        self.messages.append((who, time.time(), message))
 
     def events(self) -> list[tuple[str, float]]:
         """Each event's cursor, and the milliseconds since its stamp, for everyone who was told."""
-        return [_told(at, json.loads(message)) for at, message in self.messages]
+        self._read()
+        return [_told(at, json.loads(message)) for _, at, message in self.messages]
+
+    def everyone_was_told(self) -> bool:
+        """Of something."""
+        self._read()
+        return len({who for who, _, _ in self.messages}) == self.subscribers
+
+    def _read(self) -> None:
+        for socket in self.sockets:
+            self.messages += [(socket, at, message) for at, message in socket.read()]
+
+
+class Subscriber(asyncio.Protocol):
+    """One over WebSocket: what comes is noted with its time as it is, and becomes messages only by `read`."""
+
+    def __init__(self, served: Service, heard: Heard) -> None:
+        uri = parse_uri(f"{served.url.replace('http', 'ws', 1)}/graphql")
+        self._protocol = ClientProtocol(uri, subprotocols=[Subprotocol("graphql-transport-ws")])
+        self._init = {"type": "connection_init", "payload": served.headers}
+        self._heard = heard
+        self._is_subscribed = False
+        self._pieces: list[tuple[float, bytes]] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._protocol.send_request(self._protocol.connect())
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_subscribed:
+            self._pieces.append((time.time(), data))
+            return
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
+            self._go_on(event)
+        self._flush()
+
+    def _go_on(self, event: Event) -> None:
+        if isinstance(event, Response):
+            self._say(self._init)
+        elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+            self._say({"id": "1", "type": "subscribe", "payload": {"query": QUERY}})
+            self._is_subscribed = True
+            self._heard.subscribers += 1
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._protocol.send_text(json.dumps(message).encode())
+
+    def _flush(self) -> None:
+        for data in self._protocol.data_to_send():
+            if data:
+                self._transport.write(data)
+
+    def read(self) -> Iterator[tuple[float, bytes]]:
+        """What came since the last time, and when; pings among it are answered."""
+        pieces, self._pieces = self._pieces, []
+        for at, data in pieces:
+            self._protocol.receive_data(data)
+            for event in self._protocol.events_received():
+                if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+                    yield at, bytes(event.data)
+        self._flush()
 
 
 def _told(at: float, message: dict[str, Any]) -> tuple[str, float]:
@@ -117,32 +186,28 @@ def occupied(pid: int) -> float:
 
 async def subscribe_all(served: Service, subscribers: int, heard: Heard, stack: AsyncExitStack) -> None:
     """Until each has subscribed. They are ended with the stack."""
-    group = await stack.enter_async_context(asyncio.TaskGroup())
+    loop, group = asyncio.get_running_loop(), await stack.enter_async_context(asyncio.TaskGroup())
     client = await stack.enter_async_context(httpx2.AsyncClient(trust_env=False, timeout=None))
     tasks: list[asyncio.Task[None]] = []
     stack.callback(lambda: [task.cancel() for task in tasks])
+    address = urlsplit(served.url)
     for number in range(subscribers):
-        by_events = number < BY_EVENT_STREAM
-        read = read_event_stream(client, served, heard) if by_events else read_socket(served, heard)
-        tasks.append(group.create_task(read))
+        if number < BY_EVENT_STREAM:
+            tasks.append(group.create_task(read_event_stream(client, served, heard)))
+        else:
+            transport, socket = await loop.create_connection(
+                lambda: Subscriber(served, heard), address.hostname, address.port
+            )
+            stack.callback(transport.abort)
+            heard.sockets.append(socket)
         while number - heard.subscribers >= AT_A_TIME:
             await asyncio.sleep(0.01)
     while heard.subscribers < subscribers:
         await asyncio.sleep(0.01)
-    await asyncio.sleep(
-        2
-    )  # an operation is taken before it has begun, and a first look at the events is no reading of one
-
-
-async def read_socket(served: Service, heard: Heard) -> None:
-    address = f"{served.url.replace('http', 'ws', 1)}/graphql"
-    async with connect(address, subprotocols=[Subprotocol("graphql-transport-ws")], proxy=None) as socket:
-        await socket.send(json.dumps({"type": "connection_init", "payload": served.headers}))
-        await socket.recv()
-        await socket.send(json.dumps({"id": "1", "type": "subscribe", "payload": {"query": QUERY}}))
-        heard.subscribers += 1
-        async for message in socket:
-            heard.take(message)
+    while not heard.everyone_was_told():  # an operation is taken before it has begun
+        await submit_all(served, 1, WANTED)
+        await asyncio.sleep(2)
+    heard.messages.clear()
 
 
 async def read_event_stream(client: httpx2.AsyncClient, served: Service, heard: Heard) -> None:
@@ -151,7 +216,7 @@ async def read_event_stream(client: httpx2.AsyncClient, served: Service, heard: 
         heard.subscribers += 1
         async for line in answer.aiter_lines():
             if line.startswith("data: {"):
-                heard.take(line.removeprefix("data: "))
+                heard.take(answer, line.removeprefix("data: "))
 
 
 async def submit_and_wait(served: Service, submissions: int, heard: Heard, reads: Path) -> Cost:
@@ -162,9 +227,10 @@ async def submit_and_wait(served: Service, submissions: int, heard: Heard, reads
         await asyncio.sleep(PAUSE)
     async with asyncio.timeout(60):
         while True:
+            milliseconds = worked(served.pid) - began
             events = len({cursor for cursor, _ in heard.events()})
             if len(heard.messages) >= events * heard.subscribers:
-                return Cost(events, await statements_of(served, reads) - statements, worked(served.pid) - began)
+                return Cost(events, await statements_of(served, reads) - statements, milliseconds)
             await asyncio.sleep(0.5)
 
 

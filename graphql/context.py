@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import strawberry
 
-from app.auth import TRUSTED_SECONDS
+from app.auth import CALLER_SECONDS
 from app.auth.bearer import authenticate
 from app.commands.context import CommandContext
 from app.domain.agents import AgentPolicy
 from app.domain.errors import ForbiddenError
 from app.domain.people import Principal
+from app.graphql.feeds import Feeds
 from app.graphql.loaders import Loaders
 from app.graphql.rates import Rates
 from app.graphql.streams import OpenStreams
@@ -30,6 +32,10 @@ class Services:
     streams: OpenStreams = field(default_factory=OpenStreams)
     shows_schema: bool = True  # introspection
     agents: AgentPolicy = field(default_factory=AgentPolicy)
+
+    @cached_property
+    def feeds(self) -> Feeds:
+        return Feeds(self.commands.bus)
 
 
 @dataclass
@@ -53,7 +59,7 @@ class RequestContext:
     async def holder(self) -> Principal:
         """Whose the credential is, looked up anew once in a while. Raises UnauthenticatedError."""
         clock = self.services.commands.clock
-        if self._principal is None or clock.monotonic() - self._checked_at >= TRUSTED_SECONDS:
+        if self._principal is None or clock.monotonic() - self._checked_at >= CALLER_SECONDS:
             self._principal = None
             self._principal = await authenticate(self.authorization, clock.now())
             self._checked_at = clock.monotonic()

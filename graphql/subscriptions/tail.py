@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
-from uuid import UUID
 
 from app.auth.trust import Trust
-from app.bus import LOOK_AGAIN_SECONDS, Signal
 from app.domain.workload import Event
-from app.store import reads
-
-_BATCH = 200
+from app.graphql.feeds import BATCH, Feed
 
 
-async def tail(
-    organization_id: UUID, sequence: int, signal: Signal, trust: Trust[Any]
-) -> AsyncGenerator[Sequence[Event], None]:
+async def tail(feed: Feed, sequence: int, trust: Trust[Any]) -> AsyncGenerator[Sequence[Event], None]:
     """Batches in order, also empty ones; ends by the error of a right that is gone."""
     while True:
         await trust.renew()
-        events = await reads.events_after(organization_id, sequence, _BATCH)
+        news = feed.news
+        events = await feed.after(sequence)
         yield events
         sequence = events[-1].sequence if events else sequence
-        if len(events) < _BATCH:
-            await signal.wait(LOOK_AGAIN_SECONDS)
+        if len(events) < BATCH:
+            await news.wait()

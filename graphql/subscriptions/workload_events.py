@@ -38,11 +38,12 @@ async def workload_events(
 ) -> AsyncGenerator[WorkloadEvent, None]:
     conditions = parse_event_conditions(filter_by or ())
     found = await open_organization(info, organization)
-    sequence = await _begin(found.id, after)
-    commands = info.context.services.commands
-    trust = Trust(commands.clock, lambda: open_organization(info, organization))
-    with commands.bus.following(found.id) as signal:
-        async with aclosing(tail(found.id, sequence, signal, trust)) as batches:
+    services = info.context.services
+    last = await reads.last_event_sequence(found.id)
+    sequence = last if after is None else _begin(found.id, after, last)
+    trust = Trust(services.commands.clock, lambda: open_organization(info, organization))
+    with services.feeds.following(found.id, last) as feed:
+        async with aclosing(tail(feed, sequence, trust)) as batches:
             async for events in batches:
                 for event in events:
                     await trust.renew()  # a reader that takes its time reads no batch for longer than it may
@@ -61,11 +62,8 @@ def _shown(event: Event) -> WorkloadEvent:
     return shown
 
 
-async def _begin(organization_id: UUID, after: str | None) -> int:
+def _begin(organization_id: UUID, after: str, last: int) -> int:
     """Raises InvalidInputError or ResyncRequiredError for a place that isn't one of these events."""
-    last = await reads.last_event_sequence(organization_id)
-    if after is None:
-        return last
     sequence = parse_event_cursor(after, organization_id)
     if sequence > last:
         raise ResyncRequiredError(organization_id, last)

@@ -22,12 +22,12 @@ async def workload_status(
     info: Info,
     id: Annotated[UUID, strawberry.argument(description="Which workload.")],  # noqa: A002 — the contract's name
 ) -> AsyncGenerator[Workload, None]:
-    commands = info.context.services.commands
+    services = info.context.services
     organization_id = (await open_own_workload(info, id)).organization_id
-    trust = Trust(commands.clock, lambda: open_own_workload(info, id))
-    with commands.bus.following(organization_id) as signal:
-        sequence = await reads.last_event_sequence(organization_id)
-        async with aclosing(tail(organization_id, sequence, signal, trust)) as batches:
+    trust = Trust(services.commands.clock, lambda: open_own_workload(info, id))
+    last = await reads.last_event_sequence(organization_id)
+    with services.feeds.following(organization_id, last) as feed:
+        async with aclosing(tail(feed, last, trust)) as batches:
             while noun := await reads.load_workload(id):  # as it is at that number, or later
                 yield Workload.from_domain(noun)
                 if noun.status.is_terminal:
