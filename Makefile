@@ -63,8 +63,8 @@ bench: setup ## the measured comparisons, each prints a ratio; B=bench/placement
 bench-placement: setup ## unallocated GPUs by policy; TRACES=DIR (holds openb/) PODS=default SEEDS=5
 	@$(BIN)/python -m bench.placement --traces "$(or $(TRACES),.)" --pods $(or $(PODS),default) --seeds $(or $(SEEDS),5)
 
-bench-queue: setup ## waits by order of the queue; TRACES=DIR (holds philly/) SEEDS=5
-	@$(BIN)/python -m bench.queueing --traces "$(or $(TRACES),.)" --seeds $(or $(SEEDS),5)
+bench-queue: setup ## waits by order of the queue; TRACES=DIR (holds philly/) SEEDS=5 OVER=3
+	@$(BIN)/python -m bench.queueing --traces "$(or $(TRACES),.)" --seeds $(or $(SEEDS),5) --over $(or $(OVER),3)
 
 ##@ Print and pin
 sdl: setup ## print the schema to graphql/schema.graphql

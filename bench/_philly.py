@@ -19,7 +19,7 @@ LIMITS = (600, 1800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, DAY, 2 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`limit` is what the submitter asked for: one to three times the run time, rounded up to the usual ones."""
+    """`limit` is what the submitter asked for: once or several times the run time, rounded up to the usual ones."""
 
     at: float
     gpus: int
@@ -40,10 +40,13 @@ def read(folder: Path) -> tuple[list[tuple[float, int, str]], list[float]]:
     return sorted((float(row[-2]), int(row[-1]), group) for group, row in rows if int(row[-1]) <= MOST_GPUS), runs
 
 
-def jobs(arrivals: list[tuple[float, int, str]], runs: list[float], rng: random.Random) -> list[Job]:
+def jobs(
+    arrivals: list[tuple[float, int, str]], runs: list[float], rng: random.Random, most_over: float = 3
+) -> list[Job]:
+    """`most_over` is how many times its run time a job's limit is, at most."""
     made = []
     for at, gpus, group in arrivals:
         run = rng.choice(runs)
-        limit = LIMITS[bisect_left(LIMITS, run * rng.uniform(1, 3))]
+        limit = LIMITS[bisect_left(LIMITS, run * rng.uniform(1, most_over))]
         made.append(Job(at, gpus, run, limit, group))
     return made
