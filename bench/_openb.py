@@ -47,7 +47,7 @@ def read(folder: Path, name: str) -> Trace:
     with (folder / "openb" / "openb_node_list_gpu_node.csv").open() as file:
         nodes = sorted(csv.DictReader(file), key=lambda row: row["sn"])
     with (folder / "openb" / f"openb_pod_list_{name}.csv").open() as file:
-        pods = [_pod(row) for row in csv.DictReader(file)]
+        pods = [pod_of(row) for row in csv.DictReader(file)]
     return Trace([_room(row) for row in nodes], pods)
 
 
@@ -55,7 +55,7 @@ def _room(row: dict[str, str]) -> Room:
     return Room(int(row["gpu"]), int(row["cpu_milli"]), int(row["memory_mib"]) * MIB, (), row["model"])
 
 
-def _pod(row: dict[str, str]) -> Ask:
+def pod_of(row: dict[str, str]) -> Ask:
     gpus, share = int(row["num_gpu"]), int(float(row["gpu_milli"] or 0))
     if gpus != 1 or not 0 < share < GPU:
         share = GPU

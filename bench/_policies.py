@@ -16,37 +16,34 @@ from bench._openb import Trace
 
 Place = Callable[[Ask], bool]
 Policy = Callable[[Trace, Sequence[Ask], random.Random], Place]  # (servers, what is known of the pods, chance)
+ByKey = Callable[[Trace, Sequence[Ask]], Prefer]
 
 # The constants by which the published experiment divides.
 MOST_CPU, MOST_GPU = 128_000, 8 * GPU
 LATEST, RENEWED_EVERY = 2_000, 100  # submissions
 
 
-def ours(trace: Trace, known: Sequence[Ask], _: random.Random) -> Place:
-    return _placing(trace, Packing(Demand(counted(known), trace.models)).key)
+def ours_key(trace: Trace, known: Iterable[Ask]) -> Prefer:
+    return Packing(Demand(counted(known), trace.models)).key
 
 
 def ours_learning(trace: Trace, known: Sequence[Ask], _: random.Random) -> Place:
     """As the product does: from the latest submissions, which the arrivals soon are themselves."""
     latest = deque(known, maxlen=LATEST)
-    rooms, came = Rooms(trace.rooms, _latest_key(latest, trace)), 0
+    rooms, came = Rooms(trace.rooms, ours_key(trace, latest)), 0
 
     def place(pod: Ask) -> bool:
         nonlocal rooms, came
         latest.append(pod)
         came += 1
         if came % RENEWED_EVERY == 0:
-            rooms = Rooms(rooms.rooms, _latest_key(latest, trace))
+            rooms = Rooms(rooms.rooms, ours_key(trace, latest))
         return _put(rooms, pod)
 
     return place
 
 
-def _latest_key(latest: Iterable[Ask], trace: Trace) -> Prefer:
-    return Packing(Demand(counted(latest), trace.models)).key
-
-
-def fgd(trace: Trace, known: Sequence[Ask], _: random.Random) -> Place:
+def fgd_key(_: Trace, known: Sequence[Ask]) -> Prefer:
     """Fragmentation gradient descent as published: the drop of the expected fragment, through a rounded sigmoid."""
     usual = Usable(most_of(counted(pod._replace(memory=0) for pod in known), 0.95))
 
@@ -54,17 +51,17 @@ def fgd(trace: Trace, known: Sequence[Ask], _: random.Random) -> Place:
         drop = (room.gpu - usual.of(room)) - (left.gpu - usual.of(left))
         return -math.floor(100 / (1 + math.exp(-drop / GPU)))
 
-    return _placing(trace, key)
+    return key
 
 
-def best_fit(trace: Trace, _known: Sequence[Ask], _: random.Random) -> Place:
+def best_fit_key(_trace: Trace, _known: Sequence[Ask]) -> Prefer:
     def key(_number: int, _room: Room, left: Room, _ask: Ask) -> tuple[int, Room]:
         return -math.floor(100 * (1 - left.cpu / MOST_CPU / 2 - left.gpu / MOST_GPU / 2)), _tightest(left)
 
-    return _placing(trace, key)
+    return key
 
 
-def kube_default(trace: Trace, _known: Sequence[Ask], _: random.Random) -> Place:
+def kube_default_key(trace: Trace, _known: Sequence[Ask]) -> Prefer:
     """kube-scheduler as it comes: LeastAllocated and BalancedAllocation over CPU and memory, which know no GPUs."""
 
     def key(number: int, _room: Room, left: Room, _ask: Ask) -> tuple[int, Room]:
@@ -73,7 +70,7 @@ def kube_default(trace: Trace, _known: Sequence[Ask], _: random.Random) -> Place
         least = (math.floor(100 * (1 - cpu)) + math.floor(100 * (1 - memory))) // 2
         return -least - math.floor(100 * (1 - abs(cpu - memory) / 2)), _tightest(left)
 
-    return _placing(trace, key)
+    return key
 
 
 def by_chance(trace: Trace, _known: Sequence[Ask], rng: random.Random) -> Place:
@@ -107,10 +104,14 @@ def _put(rooms: Rooms, pod: Ask) -> bool:
     return choice is not None
 
 
-POLICIES: dict[str, Policy] = {
-    "ours": ours,
-    "FGD": fgd,
-    "best fit": best_fit,
-    "kube default": kube_default,
-    "random": by_chance,
+def _by(key: ByKey) -> Policy:
+    return lambda trace, known, _: _placing(trace, key(trace, known))
+
+
+KEYS: dict[str, ByKey] = {
+    "ours": ours_key,
+    "FGD": fgd_key,
+    "best fit": best_fit_key,
+    "kube default": kube_default_key,
 }
+POLICIES: dict[str, Policy] = {**{name: _by(key) for name, key in KEYS.items()}, "random": by_chance}

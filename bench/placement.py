@@ -26,7 +26,7 @@ from statistics import mean
 
 from app.placement.room import Ask
 from bench._openb import LOADS, Tally, Trace, arrivals, read, run
-from bench._policies import POLICIES, Policy, ours, ours_learning
+from bench._policies import POLICIES, Policy, ours_learning
 
 PUBLISHED = {  # per cent unallocated at 100 % and 130 % load: trace "default", all pods
     "FGD": (4.77, 4.61),
@@ -83,8 +83,8 @@ def compare(title: str, trace: Trace, seeds: int) -> dict[str, list[Tally]]:
     print(f"{'':22} " + "  ".join(f"{load:5}" for load in LOADS) + "   |  " + "  ".join(f"{it:5}" for it in SIZES))
     found = {name: experiment.tallies(policy) for name, policy in POLICIES.items()}
     half = len(trace.pods) // 2
-    found["renamed servers"] = experiment.renamed(ours)
-    found["second half, known"] = experiment.foretold(ours, trace.pods[half:], trace.pods[half:])
+    found["renamed servers"] = experiment.renamed(POLICIES["ours"])
+    found["second half, known"] = experiment.foretold(POLICIES["ours"], trace.pods[half:], trace.pods[half:])
     found["second half, learned"] = experiment.foretold(ours_learning, trace.pods[:half], trace.pods[half:])
     for name, tallies in found.items():
         line(name, tallies)
