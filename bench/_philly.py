@@ -19,7 +19,7 @@ LIMITS = (600, 1800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, DAY, 2 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`limit` is what the submitter asked for: once or several times the run time, rounded up to the usual ones."""
+    """`limit` is what the submitter asked for: so many times the run time, rounded up to a usual one, at most 30 days."""
 
     at: float
     gpus: int
@@ -47,6 +47,6 @@ def jobs(
     made = []
     for at, gpus, group in arrivals:
         run = rng.choice(runs)
-        limit = LIMITS[bisect_left(LIMITS, run * rng.uniform(1, most_over))]
+        limit = LIMITS[min(bisect_left(LIMITS, run * rng.uniform(1, most_over)), len(LIMITS) - 1)]
         made.append(Job(at, gpus, run, limit, group))
     return made

@@ -40,6 +40,7 @@ class Kind:
 
 
 def kinds(folder: Path, name: str) -> list[Kind]:
+    """Raises KeyError where the list has no times."""
     with (folder / "openb" / f"openb_pod_list_{name}.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["deletion_time"] and int(row["num_gpu"])]
     found = [Kind(pod_of(row), float(row["deletion_time"]) - float(row["creation_time"])) for row in rows]
@@ -133,6 +134,9 @@ def main() -> int:
         whole, pods = read(given.traces, given.pods), kinds(given.traces, given.pods)
     except OSError as error:
         print(f"not run: {error.strerror}: {error.filename}; give the traces' folder with --traces")
+        return 0
+    except KeyError as error:
+        print(f"not run: this list of pods has no {error}; `default` has")
         return 0
     trace = Trace(whole.rooms[::EVERY], [it.ask for it in pods])
     loads, seeds = ((1.0,), 1) if given.quick else (LOADS, given.seeds)
