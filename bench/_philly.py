@@ -19,7 +19,7 @@ LIMITS = (600, 1800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 12 * HOUR, DAY, 2 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`limit` is what the submitter asked for: so many times the run time, rounded up to a usual one, at most 30 days."""
+    """`limit` is what was asked for: so many times the run time, rounded up to a usual one, at most 30 days."""
 
     at: float
     gpus: int
