@@ -15,10 +15,12 @@ from agent.report import DriverState, Inventory
 _log = logging.getLogger(__name__)
 _JITTER = 0.05
 _PATIENCE_SECONDS = 60.0
+_SHORTEST_SECONDS = 1.0  # between two looks, however many events come: a broken GPU may have thousands
 
 
 class Collector:
-    """`tell` gets each look; `interval` is asked before each pause, as the app may change it; `woken` ends a pause."""
+    """`tell` gets each look; `interval` is asked before each pause, as the app may change it; `woken` ends a pause,
+    but no sooner than after `shortest` seconds."""
 
     def __init__(
         self,
@@ -27,6 +29,7 @@ class Collector:
         interval: Callable[[], float],
         tell: Callable[[Look], None],
         woken: threading.Event,
+        shortest: float = _SHORTEST_SECONDS,
     ) -> None:
         self._source = source
         self._clock = clock
@@ -34,15 +37,18 @@ class Collector:
         self._tell = tell
         self._chance = Random()  # noqa: S311 — spreads load, guards nothing
         self._woken = woken
-        self._is_stopped = False
+        self._shortest = shortest
+        self._stopped = threading.Event()
         self._began: float | None = None
         self.latest: Look | None = None
 
     def run(self) -> None:
-        while not self._is_stopped:
+        while not self._stopped.is_set():
             self._woken.clear()
             self.look()
-            self._woken.wait(self._interval() * self._chance.uniform(1 - _JITTER, 1 + _JITTER))
+            pause = self._interval() * self._chance.uniform(1 - _JITTER, 1 + _JITTER)
+            if not self._stopped.wait(min(pause, self._shortest)):
+                self._woken.wait(max(0.0, pause - self._shortest))
         self._source.close()
 
     def look(self) -> None:
@@ -52,7 +58,7 @@ class Collector:
         self._note(found)
 
     def stop(self) -> None:
-        self._is_stopped = True
+        self._stopped.set()
         self._woken.set()
 
     def stuck_seconds(self) -> float:

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _SHORTEST_INTERVAL = 1.0  # whatever a service asks for
 _SILENCE = 2  # intervals; a look comes in one, so that this is for when none does
 _LONGEST_WAIT = 60.0  # for ever is more than a platform can count; a wake-up ends it anyway
+_LONGEST_PAUSE = 300.0  # whatever a service, or what stands before it, asks for: nobody is silenced for good
 _REFUSED = "BAD_USER_INPUT"
 _SKEW_SECONDS = 5.0  # a clock that is further off is worth a line in the log
 
@@ -35,7 +36,8 @@ class Delivers(Protocol):
 
 @dataclass
 class Post:
-    """One node's way to the app. `due` is on the monotonic clock. `interval` is what the app asked for, if it did."""
+    """One node's way to the app. `due` is on the monotonic clock. `interval` is what the app asked for, if it did,
+    `pod_uids` are the pods whose use it wants to know."""
 
     box: Outbox
     due: float = inf  # nothing to tell before the first look
@@ -43,6 +45,7 @@ class Post:
     delivered: int = 0
     failed: int = 0
     interval: float | None = None
+    pod_uids: tuple[str, ...] = ()
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, look: Look, now: float) -> None:
@@ -104,6 +107,7 @@ class Courier:
             post.box.delivered(report, receipt)
             has_more = post.box.buffered or (post.box.is_news and not receipt.is_late)
             post.delivered, post.failures = post.delivered + 1, 0
+            post.pod_uids = receipt.pod_uids
             post.interval = receipt.interval_seconds and max(_SHORTEST_INTERVAL, receipt.interval_seconds)
             post.due = self._clock.monotonic() + (0.0 if has_more else _SILENCE * (post.interval or self._interval))
 
@@ -113,7 +117,7 @@ class Courier:
         with post.lock:
             (post.box.refused if error.code == _REFUSED else post.box.failed)(report)
             post.failures, post.failed = post.failures + 1, post.failed + 1
-            pause = max(pause_after(post.failures, self._chance), error.pause)
+            pause = max(pause_after(post.failures, self._chance), min(error.pause, _LONGEST_PAUSE))
             post.due = self._clock.monotonic() + pause
 
     def _mind_skew(self, post: Post) -> None:

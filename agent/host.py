@@ -13,6 +13,12 @@ _DISPLAY_CLASSES = ("0x0300", "0x0302")  # VGA and 3D controllers; audio and bri
 _POD_GROUP = re.compile(r"pod([a-f0-9]{8}[-_][a-f0-9]{4}[-_][a-f0-9]{4}[-_][a-f0-9]{4}[-_][a-f0-9]{12}|[a-f0-9]{32})")
 
 
+def pod_uid_in(group: str) -> str | None:
+    """The uid of the pod that a control group is of, by the group's name or path."""
+    match = _POD_GROUP.search(group)
+    return match[1].replace("_", "-") if match else None
+
+
 @dataclass(frozen=True)
 class Host:
     """Files of the kernel. `root` is / but in tests."""
@@ -41,8 +47,7 @@ class Host:
 
     def pod_of(self, pid: int) -> str | None:
         """The uid of the pod that a process belongs to, by its control group of either version."""
-        match = _POD_GROUP.search(self._text(f"proc/{pid}/cgroup"))
-        return match[1].replace("_", "-") if match else None
+        return pod_uid_in(self._text(f"proc/{pid}/cgroup"))
 
     def _text(self, name: str) -> str:
         with suppress(OSError):  # not there, ended meanwhile, or not ours to read: all the same nothing is known

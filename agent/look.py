@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from agent.health import Signs
-from agent.report import Holder, Inventory, Sample
+from agent.report import Holder, Inventory, PodSample, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Look:
     last_xids: Mapping[str, int] = field(default_factory=dict)
     minors: Mapping[str, int] = field(default_factory=dict)
     gpu_instances: Mapping[str, int] = field(default_factory=dict)
+    pod_samples: tuple[PodSample, ...] = ()
 
 
 class Source(Protocol):

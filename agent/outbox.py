@@ -17,6 +17,7 @@ from agent.report import (
     OLDEST_SAMPLE_SECONDS,
     Holder,
     Inventory,
+    PodSample,
     Receipt,
     Report,
     Sample,
@@ -48,7 +49,7 @@ class Outbox:
         self._told_inventory: Inventory | None = None
         self._told_holders: tuple[Holder, ...] | None = None
         self._most_samples = most_samples
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[Sample | PodSample] = deque()  # in order of time
 
     @property
     def buffered(self) -> int:
@@ -63,14 +64,14 @@ class Outbox:
         self._inventory = _bounded(look.inventory)
         if look.holders is not None:
             self._holders = look.holders[:MOST_HOLDERS]
-        self._samples.extend(look.samples)
+        self._samples.extend((*look.samples, *look.pod_samples))
         self._drop(len(self._samples) - self._most_samples)
 
     def next(self, now: datetime) -> Report:
         """The next report. It has to be followed by `delivered`, `failed` or `refused` before another is made."""
         oldest = now - timedelta(seconds=OLDEST_SAMPLE_SECONDS)
         self._drop(sum(sample.at < oldest for sample in self._samples))
-        count = min(len(self._samples), SAMPLES_PER_REPORT)
+        taken = [self._samples.popleft() for _ in range(min(len(self._samples), SAMPLES_PER_REPORT))]
         self._sequence += 1
         who = self.identity
         return Report(
@@ -83,7 +84,8 @@ class Outbox:
             sent_at=now,
             inventory=None if self._inventory == self._told_inventory else self._inventory,
             holders=None if self._holders == self._told_holders else self._holders,
-            samples=tuple(self._samples.popleft() for _ in range(count)),
+            samples=tuple(each for each in taken if isinstance(each, Sample)),
+            pod_samples=tuple(each for each in taken if isinstance(each, PodSample)),
         )
 
     def delivered(self, report: Report, receipt: Receipt) -> None:
@@ -96,12 +98,13 @@ class Outbox:
 
     def failed(self, report: Report) -> None:
         """It did not arrive, or nobody knows whether it did: its samples wait for the next one."""
-        self._samples.extendleft(reversed(report.samples))
+        both: list[Sample | PodSample] = [*report.samples, *report.pod_samples]
+        self._samples.extendleft(sorted(both, key=lambda sample: sample.at, reverse=True))
         self._drop(len(self._samples) - self._most_samples)
 
     def refused(self, report: Report) -> None:
         """The app will not have it as it is: sent again, its samples would stand in the way of all others."""
-        self.dropped += len(report.samples)
+        self.dropped += len(report.samples) + len(report.pod_samples)
 
     def _drop(self, count: int) -> None:
         for _ in range(count):

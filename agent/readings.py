@@ -69,7 +69,8 @@ def read_gpu(handle: Handle, index: int, uuid: str, at: datetime, *, with_proces
         error = str(unexpected)
     total, used = _memory(handle)
     mode = ask(pynvml.nvmlDeviceGetMigMode, handle)
-    migs = [_mig(each, total) for each in mig_handles(handle)] if mode and mode[0] else []
+    found = [_mig(each, total) for each in mig_handles(handle)] if mode and mode[0] else []
+    migs = [mig for mig in found if mig.instance.uuid]  # one without is just being taken away
     device = _facts(handle, index, uuid, total, mode, migs)
     samples = (_sample(handle, uuid, used, at), *(_mig_sample(mig, at) for mig in migs))
     return Reading(

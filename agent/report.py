@@ -14,7 +14,8 @@ from enum import StrEnum
 # What one report may hold at most: the app refuses more, in words. Of a long buffer, send the rest in the next report.
 MOST_DEVICES = 64
 MOST_HOLDERS = 2000
-MOST_SAMPLES = 4000
+MOST_SAMPLES = 4000  # of devices and of pods together
+MOST_PODS = 256  # of a node, whose use is told
 OLDEST_SAMPLE_SECONDS = 24 * 3600  # an older one is not kept
 LONGEST_TEXT = 1000  # characters, of any text in it
 
@@ -175,6 +176,17 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class PodSample:
+    """A pod at one moment: cores that it used in the mean since the look before, and MiB that the kernel could not take
+    back at once. Both with everything in it, sidecars too."""
+
+    pod_uid: str
+    at: datetime
+    cpu_cores: float | None = None
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One message. `inventory` and `holders` are None where nothing changed since the last report that arrived."""
 
@@ -188,6 +200,7 @@ class Report:
     inventory: Inventory | None = None
     holders: tuple[Holder, ...] | None = None
     samples: tuple[Sample, ...] = ()
+    pod_samples: tuple[PodSample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +208,11 @@ class Receipt:
     """The app's answer. `wants_everything`: it has no inventory of this node; the next report must be whole.
 
     `received_at` is the app's clock, from which the agent measures its skew; `is_late`: a newer report was there.
+    `pod_uids` are the workloads' pods on the node, whose use shall be told: the kubelet tells the agent no uids.
     """
 
     received_at: datetime
     wants_everything: bool = False
     is_late: bool = False
     interval_seconds: float | None = None
+    pod_uids: tuple[str, ...] = ()

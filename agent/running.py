@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from agent import ending
+from agent.cgroups import PodUse, WithPodUse
 from agent.clock import Clock, SystemClock
 from agent.collector import Collector
 from agent.courier import Courier, Post
@@ -53,6 +54,11 @@ class Node:
         self.latest: Look | None = None
         self._clock = clock
         self._wake = wake
+
+    @property
+    def pod_uids(self) -> Collection[str]:
+        """The pods whose use the app wants to know."""
+        return self.post.pod_uids
 
     def tell(self, look: Look) -> None:
         self.latest = look
@@ -163,7 +169,10 @@ def run(settings: Settings) -> bool:
     node = agent.node(settings.node, host.boot_id())
     woken = threading.Event()
     gpus = Gpus(host, clock, chosen_holders(settings.kubelet_socket, host), XidWatch(woken.set))
-    collector = Collector(gpus, clock, lambda: node.post.interval or settings.interval, node.tell, woken)
+    pods = PodUse(settings.cgroup_folder, clock, lambda: node.pod_uids)
+    collector = Collector(
+        WithPodUse(gpus, pods), clock, lambda: node.post.interval or settings.interval, node.tell, woken
+    )
     return agent.run(collector)
 
 

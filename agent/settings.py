@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 T = TypeVar("T")
 
 KUBELET_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
+CGROUP_FOLDER = "/sys/fs/cgroup"
 VARIABLES = {
     "GPUYARD_URL": "where the service is, such as https://gpuyard.example.com",
     "GPUYARD_AGENT_TOKEN": "this node's token",
@@ -22,6 +23,7 @@ VARIABLES = {
     "GPUYARD_AGENT_BUFFER": "how many samples to keep while the service is away",
     "GPUYARD_AGENT_METRICS": "where to serve /metrics and /healthz, such as 0.0.0.0:9410; nowhere if empty",
     "GPUYARD_KUBELET_SOCKET": "where the kubelet tells which pod has which GPU",
+    "GPUYARD_CGROUP_FOLDER": "where the kernel's control groups are, which tell what pods use of processors and memory",
     "GPUYARD_LOG_LEVEL": "debug, info, warning or error",
 }
 _LEVELS = ("debug", "info", "warning", "error")
@@ -41,6 +43,7 @@ class Settings:
     buffer: int = 20_000
     metrics: tuple[str, int] | None = None
     kubelet_socket: Path = Path(KUBELET_SOCKET)
+    cgroup_folder: Path = Path(CGROUP_FOLDER)
     log_level: str = "info"
 
 
@@ -67,6 +70,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         buffer=read("GPUYARD_AGENT_BUFFER", _positive, Settings.buffer),
         metrics=read("GPUYARD_AGENT_METRICS", _address, None),
         kubelet_socket=Path(given.get("GPUYARD_KUBELET_SOCKET", KUBELET_SOCKET)),
+        cgroup_folder=Path(given.get("GPUYARD_CGROUP_FOLDER", CGROUP_FOLDER)),
         log_level=read("GPUYARD_LOG_LEVEL", _level, Settings.log_level),
     )
     if wrong:

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from agent.report import Receipt, Report
+from agent.report import MOST_PODS, Receipt, Report
 
 DOCUMENT = """\
 mutation ReportServer($input: ReportServerInput!) {
@@ -21,6 +21,7 @@ mutation ReportServer($input: ReportServerInput!) {
     wantsEverything
     isLate
     intervalSeconds
+    podUids
   }
 }
 """
@@ -74,6 +75,7 @@ def _receipt(answer: dict[str, Any]) -> Receipt:
         wants_everything=bool(answer.get("wantsEverything")),
         is_late=bool(answer.get("isLate")),
         interval_seconds=answer.get("intervalSeconds"),
+        pod_uids=tuple(uid for uid in answer.get("podUids") or () if isinstance(uid, str))[:MOST_PODS],
     )
 
 

@@ -145,12 +145,16 @@ class Settings(BaseSettings):
     )
     agent_lost_after: int = Field(900, ge=2, description="silence of a node agent after which it is shown as lost")
     samples_full_for: int = Field(
-        2 * 86400, ge=2 * 86400, description="how long samples of GPUs are kept as they came; then one a minute"
+        2 * 86400,
+        ge=2 * 86400,
+        description="how long samples of GPUs and pods are kept as they came; then one a minute",
     )
     samples_by_minute_for: int = Field(
         30 * 86400, ge=2 * 86400, description="how long one sample a minute is kept; then one in a quarter of an hour"
     )
-    samples_kept_for: int = Field(365 * 86400, ge=2 * 86400, description="how long samples of GPUs are kept at all")
+    samples_kept_for: int = Field(
+        365 * 86400, ge=2 * 86400, description="how long samples of GPUs and pods are kept at all"
+    )
     gpu_history_kept_for: int = Field(365 * 86400, ge=86400, description="how long it is kept who had which GPU")
     rate_limit: int = Field(
         200, ge=0, description="GraphQL operations a second for each token, ten times that at once; 0: no limit"

@@ -2,9 +2,10 @@
 
 Run `python -m bench.reports` (`--quick` for a glance). A `gpuyard serve` of its own, on PostgreSQL with its commits on
 disk and then on SQLite, is sent reports over GraphQL as node agents send them, 32 at a time, as fast as it takes them:
-first each server's inventory, then rounds of one sample a GPU, 15 s apart in time. The headline is the rate of the
-rounds, divided by the 1,000 reports in 15 s that are needed (on SQLite by the demo's six servers). The second part
-stores days of samples, thins them out as the service does, and divides what the database takes by GPUs and days.
+first each server's inventory, then rounds of one sample a GPU and one a workload's pod, of which each server has two
+(`--pods`), 15 s apart in time. The headline is the rate of the rounds, divided by the 1,000 reports in 15 s that are
+needed (on SQLite by the demo's six servers). The second part stores days of samples, thins them out as the service
+does, and divides what the database takes by GPUs and days.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,18 @@ from tortoise.connection import get_connection
 from app.auth.secrets import hash_token, new_token
 from app.commands.agent_tokens import create_agent_token
 from app.domain.agents import AgentBinding
+from app.domain.lifecycle import place
 from app.domain.observed import ObservedNode
 from app.domain.samples import AS_THEY_CAME, BY_MINUTE, BY_QUARTER, Reading
-from app.store import samples, servers
+from app.store import mapping, people, samples, servers
 from app.store.connection import transaction
 from app.store.database import opened
 from app.store.gpu_models import GpuRow, GpuSampleRow
+from app.store.models import AttemptRow, WorkloadRow
 from app.store.samples import Device
 from bench._product import SERVE, in_parallel, process, simulated
 from tests.postgres import find_programs, throw_away_server
+from tests.store.builders import a_new_workload
 
 GPUS, INTERVAL = 8, 15
 CLUSTER = "bench"
@@ -51,17 +55,20 @@ class Scale:
     servers: int
     rounds: int
     days: int
+    pods: int
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    is_quick = parser.parse_args().quick
+    parser.add_argument("--pods", type=int, default=2, help="workloads on each server")
+    options = parser.parse_args()
     programs = find_programs()
     if programs is None:
         raise SystemExit("no PostgreSQL here: run `make postgres`")
     with throw_away_server(programs) as port, tempfile.TemporaryDirectory() as folder:
-        large, small = (Scale(200, 2, 2), Scale(6, 20, 2)) if is_quick else (Scale(1000, 8, 5), Scale(6, 200, 5))
+        sizes = ((200, 2, 2), (6, 20, 2)) if options.quick else ((1000, 8, 5), (6, 200, 5))
+        large, small = (Scale(*size, options.pods) for size in sizes)
         uvloop.run(run(f"postgres://postgres@127.0.0.1:{port}/postgres", large, 1000, Path(folder, "p"), "PostgreSQL"))
         uvloop.run(run(f"sqlite:///{folder}/s.db", small, 6, Path(folder, "s"), "SQLite"))
 
@@ -70,7 +77,7 @@ async def run(url: str, scale: Scale, needed_servers: int, folder: Path, name: s
     folder.mkdir()
     token = new_token()
     async with opened(url):
-        await prepare(scale.servers, token, is_sqlite=url.startswith("sqlite"))
+        await prepare(scale, token, is_sqlite=url.startswith("sqlite"))
     async with serving(folder, url) as (address, pid):
         rate, core = await send_all(address, token, scale, pid)
     needed = needed_servers / INTERVAL
@@ -80,15 +87,33 @@ async def run(url: str, scale: Scale, needed_servers: int, folder: Path, name: s
         await storage(scale.days, name, is_sqlite=url.startswith("sqlite"))
 
 
-async def prepare(count: int, token: str, *, is_sqlite: bool) -> None:
+async def prepare(scale: Scale, token: str, *, is_sqlite: bool) -> None:
     now = datetime.now(UTC)
-    await servers.record_nodes(CLUSTER, [(a_node(number), "bench") for number in range(count)], now)
+    await servers.record_nodes(CLUSTER, [(a_node(number), "bench") for number in range(scale.servers)], now)
     await create_agent_token(AgentBinding(CLUSTER), hash_token(token), now)
+    await place_workloads(scale, now)
     if not is_sqlite:
         connection = get_connection("asyncpg")
         for setting in DURABLE:
             await connection.execute_script(f"ALTER SYSTEM SET {setting} = on")
         await connection.execute_script("SELECT pg_reload_conf()")
+
+
+async def place_workloads(scale: Scale, now: datetime) -> None:
+    organization = await people.add_organization("bench", "Bench", enabled=True, is_default=True, at=now)
+    made = [a_new_workload(organization) for _ in range(scale.servers * scale.pods)]
+    placed = [
+        place(workload, f"gpu-{n // scale.pods}", "nvidia.com/gpu", now, CLUSTER) for n, workload in enumerate(made)
+    ]
+    await WorkloadRow.bulk_create([WorkloadRow(**mapping.workload_values(it.workload)) for it in placed], 500)
+    attempts = [
+        replace(it.attempt, pod_uid=pod_uid(*divmod(n, scale.pods))) for n, it in enumerate(placed) if it.attempt
+    ]
+    await AttemptRow.bulk_create([AttemptRow(**mapping.attempt_values(it)) for it in attempts], 500)
+
+
+def pod_uid(server: int, number: int) -> str:
+    return f"{server:08}-{number:04}-4000-8000-000000000000"
 
 
 def a_node(number: int) -> ObservedNode:
@@ -100,7 +125,9 @@ def a_node(number: int) -> ObservedNode:
 async def serving(folder: Path, url: str) -> AsyncIterator[tuple[str, int]]:
     """Address and process id of a service whose own cluster is small: it places nothing here."""
     async with simulated(folder, [], {}) as kubeconfig:
-        environment = {"GPUYARD_DATABASE_URL": url, "GPUYARD_KUBECONFIG": str(kubeconfig), "GPUYARD_PORT": "0"}
+        # No limit: here the six servers of the demo send as many reports as hundreds would.
+        settings = {"GPUYARD_KUBECONFIG": str(kubeconfig), "GPUYARD_PORT": "0", "GPUYARD_RATE_LIMIT": "0"}
+        environment = {"GPUYARD_DATABASE_URL": url, **settings}
         log = folder / "serve.log"
         with process([sys.executable, *SERVE], environment, log) as pid:
             async with asyncio.timeout(60):
@@ -116,10 +143,10 @@ async def send_all(address: str, token: str, scale: Scale, pid: int) -> tuple[fl
     async with aiohttp.ClientSession(address, headers=headers, trust_env=False) as session:
 
         async def send(number: int, sequence: int) -> None:
-            body = a_report(number, sequence, began)
+            body = a_report(number, sequence, began, scale.pods)
             async with session.post("/graphql", data=orjson.dumps(body)) as answer:
                 receipt = (await answer.json()).get("data", {}).get("reportServer")
-            if not receipt or receipt["isLate"] or receipt["wantsEverything"]:
+            if not receipt or receipt["isLate"] or receipt["wantsEverything"] or len(receipt["podUids"]) != scale.pods:
                 raise SystemExit(f"the report was not taken: {receipt}")
 
         await in_parallel(scale.servers, lambda number: send(number, 0))
@@ -140,8 +167,8 @@ def _round(send: Callable[[int, int], Awaitable[None]], sequence: int) -> Callab
     return lambda number: send(number, sequence)
 
 
-def a_report(number: int, sequence: int, began: datetime) -> dict[str, Any]:
-    """The first has the inventory, all others one sample of each GPU."""
+def a_report(number: int, sequence: int, began: datetime, pods: int) -> dict[str, Any]:
+    """The first has the inventory, all others one sample of each GPU and pod."""
     at = (began + timedelta(seconds=sequence * INTERVAL)).isoformat()
     uuids = [f"GPU-{number:04}-{index}-0000-0000-000000000000" for index in range(GPUS)]
     devices = [{"uuid": uuid, "index": index, "product": "NVIDIA H100"} for index, uuid in enumerate(uuids)]
@@ -156,6 +183,9 @@ def a_report(number: int, sequence: int, began: datetime) -> dict[str, Any]:
         "sentAt": datetime.now(UTC).isoformat(),
     }
     told = {"samples": [{"device": uuid, "at": at, **numbers} for uuid in uuids]}
+    if pods:
+        used = {"cpuCores": 3.141, "memoryMib": 23456}
+        told["podSamples"] = [{"podUid": pod_uid(number, n), "at": at, **used} for n in range(pods)]
     whole = {"inventory": {"state": "OK", "devices": devices}, "holders": []}
     return {"query": DOCUMENT, "variables": {"input": {**report, **(told if sequence else whole)}}}
 
@@ -171,7 +201,7 @@ async def storage(days: int, name: str, *, is_sqlite: bool) -> None:
     taken = [await size(is_sqlite=is_sqlite) / len(gpus) / days]
     later = start + timedelta(days=days)
     for step in ((AS_THEY_CAME, BY_MINUTE), (BY_MINUTE, BY_QUARTER)):
-        while await samples.thin_out(later, *step, 20):
+        while await samples.GPUS.thin_out(later, *step, 20):
             pass
         taken.append(await size(is_sqlite=is_sqlite) / len(gpus) / days)
     whole, minutes, quarters = (f"{it / 1024:.1f} KiB" for it in taken)
@@ -184,7 +214,7 @@ async def a_day(device: Device, day: datetime) -> None:
         for s in range(0, 86_400, INTERVAL)
     ]
     async with transaction() as connection:
-        await samples.append(connection, {device: readings})
+        await samples.GPUS.append(connection, {device: readings})
 
 
 async def size(*, is_sqlite: bool) -> float:

@@ -67,7 +67,7 @@ async def _readings(stretches: list[Stretch]) -> list[list[Reading]]:
     found: dict[Stretch, list[Reading]] = {}
     for start, end in {(start, end) for _, start, end in stretches}:
         devices = [device for device, *time in stretches if time == [start, end]]
-        for device, readings in (await samples.readings_of(devices, start, end)).items():
+        for device, readings in (await samples.GPUS.readings_of(devices, start, end)).items():
             found[device, start, end] = readings
     return [found.get(stretch, []) for stretch in stretches]
 

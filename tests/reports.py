@@ -16,6 +16,7 @@ from agent.report import (
     Holder,
     Inventory,
     MigInstance,
+    PodSample,
     Report,
     Sample,
 )
@@ -41,6 +42,10 @@ def a_mig_device(number: int = 0) -> Device:
 
 def a_sample(number: int = 0, at: datetime = START, utilization: float | None = 50.0, **changes: Any) -> Sample:
     return replace(Sample(f"GPU-{number:04}", at, utilization, 1000, 300.0, 60.0, 1500), **changes)
+
+
+def a_pod_sample(uid: str = "uid-1", at: datetime = START, cores: float | None = 1.5, **changes: Any) -> PodSample:
+    return replace(PodSample(uid, at, cores, 2048), **changes)
 
 
 def a_holder(pod: str, number: int = 0, **changes: Any) -> Holder:

@@ -14,7 +14,7 @@ import httpx2
 import yaml
 
 from agent.report import Device, Holder
-from agent.simulated.servers import FleetError, SimulatedGpu, SimulatedServer, Work, boot_of
+from agent.simulated.servers import FleetError, SimulatedGpu, SimulatedPod, SimulatedServer, Work, boot_of
 
 Json = dict[str, Any]
 
@@ -28,6 +28,8 @@ _PRODUCTS = {
     "Tesla-T4": ("Tesla T4", 70, 1590),
 }
 _OTHER_WATTS, _OTHER_MEGAHERTZ = 300, 1700
+# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+_UNITS = {"m": 1e-3, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,11 @@ class ClusterFleet:
 
     def servers(self, _: datetime) -> list[SimulatedServer]:
         nodes = {node["metadata"]["name"]: node for node in self._get("/api/v1/nodes")["items"]}
-        uses = {use.holder.device: use for use in _uses(self._get("/api/v1/pods")["items"])}
+        pods = self._get("/api/v1/pods")["items"]
+        uses = {use.holder.device: use for use in _uses(pods)}
         states = self._get("/simcluster/nodes")["nodes"]
         return [
-            _server(nodes[state["name"]], state, uses)
+            _server(nodes[state["name"]], state, uses, [pod for pod in pods if _node_of(pod) == state["name"]])
             for state in states
             if state["gpus"] and not state["lost"] and state["name"] in nodes
         ]
@@ -92,7 +95,30 @@ def _container(pod: Json, status: Json, since: datetime) -> Iterator[_Use]:
             yield _Use(holder, Work(f"{pod['uid']}/{device}", since))
 
 
-def _server(node: Json, state: Json, uses: Mapping[str, _Use]) -> SimulatedServer:
+def _node_of(pod: Json) -> str:
+    return str((pod.get("spec") or {}).get("nodeName", ""))
+
+
+def _running(pods: list[Json]) -> Iterator[SimulatedPod]:
+    for pod in pods:
+        states = [each.get("state") or {} for each in (pod.get("status") or {}).get("containerStatuses") or []]
+        starts = [datetime.fromisoformat(it["running"]["startedAt"]) for it in states if it.get("running")]
+        if starts:
+            asked = [(each.get("resources") or {}).get("requests") or {} for each in pod["spec"]["containers"]]
+            cores = sum(amount(str(each.get("cpu", "0"))) for each in asked)
+            memory = sum(amount(str(each.get("memory", "0"))) for each in asked) / 2**20
+            yield SimulatedPod(Work(pod["metadata"]["uid"], min(starts)), cores, memory)
+
+
+def amount(quantity: str) -> float:
+    """A number as Kubernetes writes it: "500m", "4", "16Gi"."""
+    for unit, size in _UNITS.items():
+        if quantity.endswith(unit):
+            return float(quantity.removesuffix(unit)) * size
+    return float(quantity)
+
+
+def _server(node: Json, state: Json, uses: Mapping[str, _Use], pods: list[Json]) -> SimulatedServer:
     labels: Mapping[str, str] = node["metadata"].get("labels") or {}
     gpus = tuple(
         _gpu(index, each["uuid"], labels, uses.get(each["uuid"]), is_healthy=each["healthy"])
@@ -105,6 +131,7 @@ def _server(node: Json, state: Json, uses: Mapping[str, _Use]) -> SimulatedServe
         cuda=labels.get("nvidia.com/cuda.runtime-version.full", ""),
         gpus=gpus,
         holders=tuple(uses[each["uuid"]].holder for each in state["gpus"] if each["uuid"] in uses),
+        pods=tuple(_running(pods)),
     )
 
 

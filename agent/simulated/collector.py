@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
@@ -13,7 +13,7 @@ from agent.clock import Clock
 from agent.health import Conditions, Signs, advance, health_of
 from agent.look import Look
 from agent.report import DriverState, HealthReason, Inventory
-from agent.simulated.curves import sample_of
+from agent.simulated.curves import pod_sample_of, sample_of
 from agent.simulated.servers import Fleet, FleetError, SimulatedServer
 
 _log = logging.getLogger(__name__)
@@ -21,6 +21,9 @@ _LOST = Signs(gone=HealthReason.LOST)
 
 
 class Told(Protocol):
+    @property
+    def pod_uids(self) -> Collection[str]: ...
+
     def tell(self, look: Look) -> None: ...
 
 
@@ -64,9 +67,10 @@ class FleetCollector:
             return
         self._is_blind = False
         for server in servers:
-            self._node(server.name, server.boot_id).tell(self._seen(server, now))
+            node = self._node(server.name, server.boot_id)
+            node.tell(self._seen(server, now, node.pod_uids))
 
-    def _seen(self, server: SimulatedServer, now: datetime) -> Look:
+    def _seen(self, server: SimulatedServer, now: datetime, wanted_pods: Collection[str]) -> Look:
         signs = {gpu.device.uuid: Signs() if gpu.is_healthy else _LOST for gpu in server.gpus}
         for uuid, found in signs.items():
             self._conditions[uuid] = advance(self._conditions.get(uuid, {}), found, now)
@@ -86,4 +90,5 @@ class FleetCollector:
             holders=server.holders,
             signs=signs,
             minors={gpu.device.uuid: gpu.device.index for gpu in server.gpus},
+            pod_samples=tuple(pod_sample_of(pod, now) for pod in server.pods if pod.work.key in wanted_pods),
         )

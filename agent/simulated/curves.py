@@ -10,8 +10,8 @@ import math
 import zlib
 from datetime import datetime
 
-from agent.report import Sample
-from agent.simulated.servers import SimulatedGpu, Work
+from agent.report import PodSample, Sample
+from agent.simulated.servers import SimulatedGpu, SimulatedPod, Work
 
 _IDLE_MEMORY_MIB = 4
 _RAMP_SECONDS = 30.0
@@ -30,6 +30,15 @@ def sample_of(gpu: SimulatedGpu, at: datetime) -> Sample:
         temperature=float(round(29 + 0.4 * busy + 2 * _wave(gpu.device.uuid, at, 600))),
         sm_clock_mhz=round(gpu.megahertz * (0.97 + 0.03 * _wave(gpu.device.uuid, at, 53))) if busy > 1 else 345,
     )
+
+
+def pod_sample_of(pod: SimulatedPod, at: datetime) -> PodSample:
+    """Loading data keeps a part of the cores busy; memory fills up at first, and then grows a little all the time."""
+    hours = max(0.0, (at - pod.work.since).total_seconds()) / 3600
+    ramp = min(1.0, hours * 3600 / _RAMP_SECONDS)
+    busy = 0.25 + (_number(pod.work.key, "cores") % 50) / 100 + 0.1 * _wave(pod.work.key, at, 41)
+    full = 0.3 + (_number(pod.work.key, "pages") % 40) / 100 + min(0.15, 0.02 * hours)
+    return PodSample(pod.work.key, at, round(pod.cores * ramp * busy, 3), round(pod.memory_mib * ramp * full))
 
 
 def utilization(work: Work, at: datetime) -> float:

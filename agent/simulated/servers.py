@@ -37,6 +37,15 @@ class SimulatedGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class SimulatedPod:
+    """A running pod: its work, of which the key is its uid, and the cores and MiB that it asked for."""
+
+    work: Work
+    cores: float
+    memory_mib: float
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedServer:
     name: str
     boot_id: str
@@ -44,6 +53,7 @@ class SimulatedServer:
     cuda: str
     gpus: tuple[SimulatedGpu, ...]
     holders: tuple[Holder, ...] = ()
+    pods: tuple[SimulatedPod, ...] = ()
 
 
 class Fleet(Protocol):

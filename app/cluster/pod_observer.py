@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,6 +34,7 @@ def pod_of(raw: Json, is_gpu: Callable[[str], bool]) -> ObservedPod:
 
 
 def _life(metadata: Json, spec: Json, status: Json, is_gpu: Callable[[str], bool]) -> dict[str, Any]:
+    devices = list(_devices(status, is_gpu))
     return {
         "reason": text(status, "reason"),
         "message": text(status, "message"),
@@ -44,7 +45,8 @@ def _life(metadata: Json, spec: Json, status: Json, is_gpu: Callable[[str], bool
         "deletion_requested_at": _deletion_requested_at(metadata),
         "run_limit_seconds": whole(spec, "activeDeadlineSeconds"),
         "is_held": labels.FINALIZER in texts(metadata, "finalizers"),
-        "gpus": _gpus(status, is_gpu),
+        "gpus": _gpus(devices),
+        "unhealthy_gpus": _gpus(device for device in devices if text(device, "health") == "Unhealthy"),
         **_container(status),
     }
 
@@ -119,16 +121,18 @@ def _deletion_requested_at(metadata: Json) -> datetime | None:
         raise MalformedError(f"a grace time of {grace} s") from None
 
 
-def _gpus(status: Json, is_gpu: Callable[[str], bool]) -> tuple[str, ...]:
+def _devices(status: Json, is_gpu: Callable[[str], bool]) -> Iterator[Json]:
+    """What the kubelet gave the containers, each with an id and, by the device plugin's word, its health."""
+    for container in objects(status, "containerStatuses"):
+        for resource in objects(container, "allocatedResourcesStatus"):
+            if is_gpu(text(resource, "name")):
+                yield from objects(resource, "resources")
+
+
+def _gpus(devices: Iterable[Json]) -> tuple[str, ...]:
     """The devices' ids as the device plugin knows them; a shared device is listed as `<id>::<replica>`.
 
     Sorted, since the kubelet lists the same devices in another order each time.
     """
-    resources = (
-        resource
-        for container in objects(status, "containerStatuses")
-        for resource in objects(container, "allocatedResourcesStatus")
-        if is_gpu(text(resource, "name"))
-    )
-    ids = (text(d, "resourceID").partition("::")[0] for r in resources for d in objects(r, "resources"))
+    ids = (text(device, "resourceID").partition("::")[0] for device in devices)
     return tuple(sorted({found for found in ids if found}))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
-from uuid import UUID
+from datetime import timedelta
 
 from agent.report import Receipt, Report
 from app.commands.context import CommandContext, noting_refusals
 from app.domain.agents import AgentBinding, AgentPolicy
 from app.domain.errors import ForbiddenError, NotFoundError
-from app.domain.events import event_of
 from app.domain.people import Principal
 from app.domain.reports import check_report
-from app.domain.wording import gpu_failed
-from app.domain.workload import EventType, NewEvent
 from app.store import holders, reads, reports
 from app.store.devices import Failure
-from app.store.writes import tell
+from app.store.gpu_failures import tell_gpu_failures
+
+# The device plugin and the agent hear of the same XIDs: what either told so lately is the same failure.
+_TOLD_BY_BOTH = timedelta(minutes=5)
 
 
 async def report_server(context: CommandContext, principal: Principal, report: Report, policy: AgentPolicy) -> Receipt:
@@ -30,12 +28,12 @@ async def report_server(context: CommandContext, principal: Principal, report: R
         raise _unknown_node(binding.cluster, report.node)
     check_report(report)
     now = context.clock.now()
-    kept = await reports.keep_report(server_id, report, now, policy.stale_after)
+    kept = await reports.keep_report(binding.cluster, server_id, report, now, policy.stale_after)
     if kept.changed_devices:
         context.bus.wake_queue()
     if kept.failed:
         await _tell_workloads(context, kept.failed)
-    return Receipt(now, kept.wants_everything, kept.is_late, policy.interval)
+    return Receipt(now, kept.wants_everything, kept.is_late, policy.interval, kept.pod_uids)
 
 
 async def _tell_workloads(context: CommandContext, failures: Sequence[Failure]) -> None:
@@ -43,17 +41,12 @@ async def _tell_workloads(context: CommandContext, failures: Sequence[Failure]) 
     failed = {failure.gpu_id: failure for failure in failures}
     on = await holders.workloads_on(list(failed))
     workloads = await reads.workloads_by_id(list({it for ids in on.values() for it in ids}))
-    events: dict[UUID, list[NewEvent]] = defaultdict(list)
-    for gpu_id, ids in on.items():
-        failure = failed[gpu_id]
-        for workload in (workloads[it] for it in ids if it in workloads):
-            if not workload.status.is_terminal:
-                words = gpu_failed(failure.uuid, workload.server, failure.message or failure.reason)
-                event = event_of(workload, EventType.GPU_FAILED, context.clock.now())
-                events[workload.organization_id].append(replace(event, message=words))
-    for organization_id, of_organization in events.items():
-        await tell(organization_id, of_organization)
-        context.bus.wake_events(organization_id)
+    for workload in workloads.values():
+        if not workload.status.is_terminal:
+            its = [failure for gpu_id, failure in failed.items() if workload.id in on.get(gpu_id, ())]
+            why = {failure.uuid: failure.message or failure.reason for failure in its}
+            if await tell_gpu_failures(workload, why, context.clock.now(), _TOLD_BY_BOTH):
+                context.bus.wake_events(workload.organization_id)
 
 
 def _binding(principal: Principal, node: str) -> AgentBinding:

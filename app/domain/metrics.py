@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from app.domain.errors import InvalidInputError
-from app.domain.samples import Reading, mean
+from app.domain.samples import Reading, Sampled, mean
 
 IDLE_PERCENT = 1.0  # a GPU is idle when it was in use for no more of the time, at any sample
 LONGEST_GAP = timedelta(minutes=2)  # between two samples, in a time that is taken to be known
@@ -42,6 +42,8 @@ class MetricType(StrEnum):
     GPU_TEMPERATURE = "temperature"
     GPU_SM_CLOCK = "sm_clock_mhz"
     ALLOCATED_GPUS = "allocated"
+    CPU = "cpu_cores"
+    MEMORY = "memory_mib"
 
     @property
     def meaning(self) -> str:
@@ -60,7 +62,12 @@ _METRIC_MEANINGS = {
     MetricType.GPU_TEMPERATURE: "degrees Celsius; of several GPUs the mean",
     MetricType.GPU_SM_CLOCK: "clock of the multiprocessors, in MHz; of several GPUs the mean",
     MetricType.ALLOCATED_GPUS: "how many GPUs the workload had; only for all GPUs together",
+    MetricType.CPU: "cores that the workload's pod used, 2.5 for two and a half; of no GPU in particular",
+    MetricType.MEMORY: "memory that the workload's pod used, in MiB, without what the kernel could take back at once; "
+    "of no GPU in particular",
 }
+OF_PODS = frozenset({MetricType.CPU, MetricType.MEMORY})
+OF_GPUS = frozenset(MetricType) - OF_PODS - {MetricType.ALLOCATED_GPUS}
 _SUMMED = frozenset({MetricType.GPU_MEMORY_USED, MetricType.GPU_POWER})
 
 
@@ -101,7 +108,7 @@ def _apart(readings: Sequence[Reading]) -> timedelta:
     return gaps[len(gaps) // 2] if gaps else timedelta(0)
 
 
-def curve(readings: Iterable[Reading], metric: MetricType, parts: Edges) -> Curve:
+def curve(readings: Iterable[Sampled], metric: MetricType, parts: Edges) -> Curve:
     """The mean of each part of the time; None where nothing was measured."""
     start, width = parts[0][0], parts[0][1] - parts[0][0]
     groups: list[list[float | None]] = [[] for _ in parts]

@@ -51,6 +51,7 @@ class ObservedPod:
     job_uid: str = ""
     installation: str = ""
     gpus: tuple[str, ...] = ()
+    unhealthy_gpus: tuple[str, ...] = ()  # of these, by the device plugin's word
     gpu_requests: tuple[tuple[str, int], ...] = ()
     cpu_millis: int = 0
     memory_bytes: int = 0

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from agent.report import LONGEST_TEXT, MOST_DEVICES, MOST_HOLDERS, MOST_SAMPLES, OLDEST_SAMPLE_SECONDS, Report
+from agent.report import (
+    LONGEST_TEXT,
+    MOST_DEVICES,
+    MOST_HOLDERS,
+    MOST_SAMPLES,
+    OLDEST_SAMPLE_SECONDS,
+    PodSample,
+    Report,
+    Sample,
+)
 from app.domain.errors import InvalidInputError, Problem
-from app.domain.samples import Reading
+from app.domain.samples import PodReading, Reading
+
+S = TypeVar("S", Sample, PodSample)
 
 MOST_INSTANCES = 64  # MIG instances of one device; there are seven at most today
 _LONGEST_ID = 100
@@ -34,7 +46,7 @@ def _counts(report: Report) -> Iterator[Problem]:
         ("inventory.devices.migInstances", max((len(it.mig_instances) for it in devices), default=0), MOST_INSTANCES),
         ("inventory.devices.nvlinkPeers", max((len(it.nvlink_peers) for it in devices), default=0), MOST_DEVICES),
         ("holders", len(report.holders or ()), MOST_HOLDERS),
-        ("samples", len(report.samples), MOST_SAMPLES),
+        ("samples", len(report.samples) + len(report.pod_samples), MOST_SAMPLES),
     )
     for field, count, most in found:
         if count > most:
@@ -86,11 +98,24 @@ def clock_difference(sent_at: datetime, received_at: datetime) -> timedelta:
 
 def readings_of(report: Report, received_at: datetime) -> dict[str, list[Reading]]:
     """By device, at moments of our clock. What is too old to be kept, or still to come, is left out."""
+    found: dict[str, list[Reading]] = {}
+    for sample, at in _kept(report.samples, report, received_at):
+        found.setdefault(sample.device, []).append(Reading.of(sample, at))
+    return found
+
+
+def pod_readings_of(report: Report, received_at: datetime) -> dict[str, list[PodReading]]:
+    """By the pod's uid, as those of devices."""
+    found: dict[str, list[PodReading]] = {}
+    for sample, at in _kept(report.pod_samples, report, received_at):
+        found.setdefault(sample.pod_uid, []).append(PodReading.of(sample, at))
+    return found
+
+
+def _kept(samples: Sequence[S], report: Report, received_at: datetime) -> Iterator[tuple[S, datetime]]:
     ahead = clock_difference(report.sent_at, received_at)
     oldest, newest = received_at - timedelta(seconds=OLDEST_SAMPLE_SECONDS), received_at + _AHEAD
-    found: dict[str, list[Reading]] = {}
-    for sample in report.samples:
+    for sample in samples:
         at = sample.at + ahead
         if oldest <= at <= newest:
-            found.setdefault(sample.device, []).append(Reading.of(sample, at))
-    return found
+            yield sample, at

@@ -1,4 +1,4 @@
-"""Samples of one device, packed: twelve bytes each, many in a row of the database. Pure.
+"""Samples of one device or pod, packed: some ten bytes each, many in a row of the database. Pure.
 
 A pack begins at a moment and counts in units of its resolution: seconds in a quarter of an hour of samples as they
 came (resolution 0), minutes or quarters of an hour in a day of thinned out ones. Packs are appended to each other, so
@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from struct import Struct
+from typing import Any, Generic, Protocol, TypeVar
 
-from agent.report import Sample
+from agent.report import PodSample, Sample
 
 QUARTER = timedelta(minutes=15)
 DAY = timedelta(days=1)
@@ -22,11 +23,18 @@ AS_THEY_CAME = 0  # the resolution of packs that are not thinned out
 BY_MINUTE = 60
 BY_QUARTER = 900
 
-# Unit of time, utilization in half percents, MiB, tenths of a watt, degrees Celsius, MHz.
-_RECORD = Struct("<HBIHBH")
-_NONE = (0xFF, 0xFFFFFFFF, 0xFFFF, 0xFF, 0xFFFF)
-_SCALES = (2.0, 1.0, 10.0, 1.0, 1.0)
-RECORD_BYTES = _RECORD.size
+
+class Sampled(Protocol):
+    """Anything that was measured at a moment. `values` are the arguments of its class that follow the moment."""
+
+    @property
+    def at(self) -> datetime: ...
+
+    @property
+    def values(self) -> tuple[float | None, ...]: ...
+
+
+M = TypeVar("M", bound=Sampled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,24 @@ class Reading:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class PodReading:
+    """One pod at one moment: cores that it used, MiB; None is what was not known."""
+
+    at: datetime
+    cpu_cores: float | None = None
+    memory_mib: float | None = None
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        return (self.cpu_cores, self.memory_mib)
+
+    @classmethod
+    def of(cls, sample: PodSample, at: datetime) -> PodReading:
+        """The sample at a moment of our clock."""
+        return cls(at, sample.cpu_cores, sample.memory_mib)
+
+
 def quarter_of(at: datetime) -> datetime:
     """The beginning, in UTC, of the quarter of an hour that the moment is in."""
     moment = at.astimezone(UTC)
@@ -67,20 +93,61 @@ def day_of(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def by_quarter(readings: Iterable[Reading]) -> dict[datetime, list[Reading]]:
-    found: defaultdict[datetime, list[Reading]] = defaultdict(list)
+def by_quarter(readings: Iterable[M]) -> dict[datetime, list[M]]:
+    found: defaultdict[datetime, list[M]] = defaultdict(list)
     for reading in readings:
         found[quarter_of(reading.at)].append(reading)
     return dict(found)
 
 
-def pack(begins: datetime, readings: Iterable[Reading], resolution: int = AS_THEY_CAME) -> bytes:
-    """The readings of one pack's time, moments cut to its unit."""
-    unit = max(1, resolution)
-    return b"".join(
-        _RECORD.pack(int((it.at - begins).total_seconds()) // unit, *map(_stored, it.values, _NONE, _SCALES))
-        for it in readings
-    )
+@dataclass(frozen=True)
+class Layout(Generic[M]):
+    """How one kind of reading is packed: a record is the unit of time and each value times its scale."""
+
+    kind: type[M]
+    record: Struct
+    scales: tuple[float, ...]
+    none: tuple[int, ...]  # what stands for a value that is missing: the largest that there is room for
+
+    def pack(self, begins: datetime, readings: Iterable[M], resolution: int = AS_THEY_CAME) -> bytes:
+        """The readings of one pack's time, moments cut to its unit."""
+        unit = max(1, resolution)
+        return b"".join(
+            self.record.pack(
+                int((it.at - begins).total_seconds()) // unit, *map(_stored, it.values, self.none, self.scales)
+            )
+            for it in readings
+        )
+
+    def unpack(self, begins: datetime, data: bytes, resolution: int = AS_THEY_CAME) -> list[M]:
+        """In order of time, one for each moment."""
+        unit = max(1, resolution)
+        latest = {units: values for units, *values in self.record.iter_unpack(data)}
+        return [
+            self._made(begins + timedelta(seconds=units * unit), map(_told, latest[units], self.none, self.scales))
+            for units in sorted(latest)
+        ]
+
+    def thinned(self, begins: datetime, readings: Iterable[M], resolution: int) -> list[M]:
+        """The mean of each `resolution` seconds, counted from `begins`. Where nothing was told, there is nothing."""
+        groups: defaultdict[int, list[M]] = defaultdict(list)
+        for reading in readings:
+            groups[int((reading.at - begins).total_seconds()) // resolution].append(reading)
+        return [
+            self._made(begins + timedelta(seconds=number * resolution), means([it.values for it in groups[number]]))
+            for number in sorted(groups)
+        ]
+
+    def _made(self, at: datetime, values: Iterable[float | None]) -> M:
+        kind: Any = self.kind
+        made: M = kind(at, *values)
+        return made
+
+
+# Utilization in half percents, MiB, tenths of a watt, degrees Celsius, MHz.
+OF_GPU = Layout(Reading, Struct("<HBIHBH"), (2.0, 1.0, 10.0, 1.0, 1.0), (0xFF, 0xFFFFFFFF, 0xFFFF, 0xFF, 0xFFFF))
+# Thousandths of a core, MiB.
+OF_POD = Layout(PodReading, Struct("<HII"), (1000.0, 1.0), (0xFFFFFFFF, 0xFFFFFFFF))
 
 
 def _stored(value: float | None, none: int, scale: float) -> int:
@@ -90,29 +157,8 @@ def _stored(value: float | None, none: int, scale: float) -> int:
     return round(max(0.0, min(none - 1.0, value * scale)))
 
 
-def unpack(begins: datetime, data: bytes, resolution: int = AS_THEY_CAME) -> list[Reading]:
-    """In order of time, one for each moment."""
-    unit = max(1, resolution)
-    latest = {units: values for units, *values in _RECORD.iter_unpack(data)}
-    return [
-        Reading(begins + timedelta(seconds=units * unit), *map(_told, latest[units], _NONE, _SCALES))
-        for units in sorted(latest)
-    ]
-
-
 def _told(stored: int, none: int, scale: float) -> float | None:
     return None if stored == none else stored / scale
-
-
-def thinned(begins: datetime, readings: Iterable[Reading], resolution: int) -> list[Reading]:
-    """The mean of each `resolution` seconds, counted from `begins`. Where nothing was told, there is nothing."""
-    groups: defaultdict[int, list[Reading]] = defaultdict(list)
-    for reading in readings:
-        groups[int((reading.at - begins).total_seconds()) // resolution].append(reading)
-    return [
-        Reading(begins + timedelta(seconds=number * resolution), *means([it.values for it in groups[number]]))
-        for number in sorted(groups)
-    ]
 
 
 def means(rows: Sequence[tuple[float | None, ...]]) -> list[float | None]:

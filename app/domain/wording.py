@@ -201,5 +201,8 @@ def gave_up(why: str, tries: int) -> str:
     return f"{clause(why)}; given up after {tries} tries"
 
 
+UNHEALTHY_BY_PLUGIN = "the device plugin calls it unhealthy"
+
+
 def gpu_failed(uuid: str, server: str, detail: str) -> str:
     return f"its GPU {uuid} on {server} is reported as failed{because(detail)}; nothing was stopped"

@@ -26,7 +26,7 @@ from app.panel.rendering import html
 from app.store import reads
 from app.store.curves import Measured, curves_of, measured
 
-_NO_USE = Measured((), {})
+_NO_USE = Measured()
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ async def read_curves(desk: Desk, slug: str, workload: Workload, request: Reques
     kept_for = timedelta(seconds=desk.samples.kept_for)
     asked = _Asked(workload, attempts, named if named in WINDOWS else "", Run.of(attempts, now), now, kept_for)
     stretch = asked.stretch
-    found = await measured(attempts, stretch.start, stretch.end) if asked.run else _NO_USE
+    found = await measured(workload, attempts, PICTURES, stretch.start, stretch.end) if asked.run else _NO_USE
     parts, charts = await asyncio.to_thread(_drawn, asked, found)
     return _view(slug, asked, found, parts, charts)
 
@@ -78,8 +78,8 @@ def _drawn(asked: _Asked, found: Measured) -> tuple[Edges, tuple[Chart, ...]]:
     """Off the event loop: of a long run there are very many readings."""
     stretch = asked.stretch
     parts = round_parts(stretch.start, stretch.end, found.readings.values(), MOST_PARTS)
-    gpu_count = asked.workload.spec.resources.gpu_count
-    return parts, pictures(curves_of(found, asked.attempts, gpu_count, list(PICTURES), parts, asked.now), parts)
+    curves = curves_of(found, asked.workload, asked.attempts, list(PICTURES), parts, asked.now)
+    return parts, pictures(curves, parts)
 
 
 def _view(slug: str, asked: _Asked, found: Measured, parts: Edges, charts: tuple[Chart, ...]) -> CurvesView:

@@ -6,7 +6,7 @@ Runs one at a time per workload. It alone calls the cluster for a workload, so a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -50,7 +50,8 @@ from app.domain.workload import Attempt, Workload
 from app.reconcile.clusters import Cluster
 from app.reconcile.recent import Known, Recent
 from app.reconcile.writing import DecisionWriter
-from app.store import people, volumes
+from app.store import gpus, people, volumes
+from app.store.gpu_failures import tell_gpu_failures
 from app.store.writes import save_cleanup
 
 _log = structlog.get_logger(__name__)
@@ -129,13 +130,16 @@ class JobReconciler:
 
     async def _advance(self, known: Known, attempt: Attempt) -> datetime | None:
         now = self.clock.now()
-        seen = await self._observe(attempt)
+        seen = await self._with_gpus(attempt, await self._observe(attempt))
         decision = decide(known.workload, attempt, seen, now, self.policy)
         if is_to_be_confirmed(attempt, decision, seen):
-            decision = decide(known.workload, attempt, await self._look(attempt), now, self.policy)
+            seen = await self._with_gpus(attempt, await self._look(attempt))
+            decision = decide(known.workload, attempt, seen, now, self.policy)
         stored = await self.writer.write(known, attempt, regain_contact(decision), now)
         if stored is None:
             return now
+        if seen.pod is not None and seen.pod.unhealthy_gpus:
+            await self._tell_of_gpus(stored.workload, seen.pod)
         try:
             await self._act(known.workload, attempt, decision.actions)
         except JobRefusedError as error:  # the attempt ends, with the server's words
@@ -171,6 +175,19 @@ class JobReconciler:
         if (job is None and was_there) or (pod is None and (attempt.pod_uid or self._wants_a_pod(attempt, job))):
             return await self._look(attempt)
         return self._observation(attempt, job, pod)
+
+    async def _with_gpus(self, attempt: Attempt, seen: Observation) -> Observation:
+        """The pod with its GPUs: of its own status, and where the kubelet writes none there, as node agents told."""
+        pod = seen.pod
+        if pod is None or pod.gpus or attempt.gpus or (pod.running_since is None and pod.terminated is None):
+            return seen
+        return replace(seen, pod=replace(pod, gpus=await gpus.held_by(attempt.workload_id, attempt.number)))
+
+    async def _tell_of_gpus(self, workload: Workload, pod: ObservedPod) -> None:
+        """The workload goes on: it may not be hurt."""
+        failed = dict.fromkeys(pod.unhealthy_gpus, wording.UNHEALTHY_BY_PLUGIN)
+        if not workload.status.is_terminal and await tell_gpu_failures(workload, failed, self.clock.now()):
+            self.writer.bus.wake_events(workload.organization_id)
 
     def _wants_a_pod(self, attempt: Attempt, job: ObservedJob | None) -> bool:
         """The controller makes a Job's pod at once; why it could not is told by the cluster when asked."""

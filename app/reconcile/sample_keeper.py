@@ -1,4 +1,4 @@
-"""Samples of GPUs are thinned out with age and removed at the end, and so is the history of who had which GPU."""
+"""Samples of GPUs and pods are thinned out with age and removed at the end, and so is the history of who had a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.domain.agents import SamplePolicy
 from app.domain.samples import AS_THEY_CAME, BY_MINUTE, BY_QUARTER
 from app.store import holders, samples
 
-_DEVICES_AT_ONCE = 20
+_AT_ONCE = 20  # devices, or workloads
 _ROWS_AT_ONCE = 1000
 _PAUSE_SECONDS = 3600
 
@@ -27,10 +27,11 @@ class SampleKeeper:
         def ago(seconds: float) -> datetime:
             return now - timedelta(seconds=seconds)
 
-        done = [
-            await samples.purge(ago(self.policy.kept_for), _ROWS_AT_ONCE),
-            await samples.thin_out(ago(self.policy.by_minute_for), BY_MINUTE, BY_QUARTER, _DEVICES_AT_ONCE),
-            await samples.thin_out(ago(self.policy.full_for), AS_THEY_CAME, BY_MINUTE, _DEVICES_AT_ONCE),
-            await holders.purge(ago(self.policy.history_kept_for), _ROWS_AT_ONCE),
-        ]
+        done = [await holders.purge(ago(self.policy.history_kept_for), _ROWS_AT_ONCE)]
+        for packs in (samples.GPUS, samples.PODS):
+            done += [
+                await packs.purge(ago(self.policy.kept_for), _ROWS_AT_ONCE),
+                await packs.thin_out(ago(self.policy.by_minute_for), BY_MINUTE, BY_QUARTER, _AT_ONCE),
+                await packs.thin_out(ago(self.policy.full_for), AS_THEY_CAME, BY_MINUTE, _AT_ONCE),
+            ]
         return now if any(done) else now + timedelta(seconds=_PAUSE_SECONDS)

@@ -87,6 +87,17 @@ def _storable(value: Any) -> Any:
     return [_storable(it) for it in value] if isinstance(value, list | tuple) else value
 
 
+async def find(cluster: str, server: str, names: Collection[str]) -> dict[str, tuple[Device, str]]:
+    """By the UUIDs of GPUs and MIG instances on the server: where each is on record, and the UUID of its GPU."""
+    rows = GpuRow.filter(server__cluster=cluster, server__name=server)
+    found: dict[str, tuple[Device, str]] = {}
+    for gpu_id, uuid, facts in await rows.values_list("id", "uuid", "facts"):
+        instances = {str(it["uuid"]) for it in facts.get("mig_instances", ())}
+        found[uuid] = (Device(gpu_id), uuid)
+        found |= {name: (Device(gpu_id, name), uuid) for name in instances}
+    return {name: found[name] for name in names if name in found}
+
+
 async def locate(connection: BaseDBAsyncClient, server_id: UUID, uuids: Collection[str]) -> dict[str, Device]:
     """Where each UUID of a GPU or MIG instance of the server is on record; an unknown one is missing."""
     gpus = GpuRow.filter(server_id=server_id).using_db(connection)

@@ -106,3 +106,19 @@ class GpuSampleRow(Model):
         table = "gpu_samples"
         unique_together = (("gpu", "begins", "instance", "resolution"),)
         indexes = (Index(fields=("resolution", "begins"), name="gpu_samples_to_thin"),)
+
+
+class PodSampleRow(Model):
+    # What the pod of an attempt used of processors and memory, packed as the samples of devices are.
+
+    id = fields.BigIntField(primary_key=True, generated=True)
+    workload_id = fields.UUIDField()
+    attempt = fields.IntField()
+    begins = fields.DatetimeField()
+    resolution = fields.IntField()
+    data = fields.BinaryField()
+
+    class Meta:
+        table = "pod_samples"
+        unique_together = (("workload_id", "begins", "attempt", "resolution"),)
+        indexes = (Index(fields=("resolution", "begins"), name="pod_samples_to_thin"),)

@@ -104,6 +104,13 @@ async def holdings_of(workload_ids: Sequence[UUID]) -> list[Holding]:
     return await _holdings(GpuHolderRow.filter(workload_id__in=list(workload_ids)).order_by("since", "id"))
 
 
+async def held_by(workload_id: UUID, attempt: int) -> tuple[str, ...]:
+    """UUIDs of the GPUs and MIG instances that node agents saw the attempt have."""
+    rows = GpuHolderRow.filter(workload_id=workload_id, attempt=attempt)
+    found = await rows.values_list("instance", "gpu__uuid")
+    return tuple(sorted({str(instance or uuid) for instance, uuid in found}))
+
+
 _COLUMNS = (
     "gpu_id",
     "gpu__uuid",

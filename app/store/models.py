@@ -284,7 +284,11 @@ class AttemptRow(Model):
     class Meta:
         table = "attempts"
         unique_together = (("workload", "number"),)
-        indexes = (Index(fields=("cleaned_at",), name="attempts_uncleaned"),)
+        indexes = (
+            Index(fields=("cleaned_at",), name="attempts_uncleaned"),
+            IndexWhere(fields=("server",), name="attempts_on_server", where='"cleaned_at" IS NULL'),
+            Index(fields=("pod_uid",), name="attempts_of_pod"),
+        )
 
 
 class AttemptLogRow(Model):

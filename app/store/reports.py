@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
 from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.expressions import F
 
-from agent.report import DriverState, Report
+from agent.report import MOST_PODS, DriverState, Report
 from app.domain.agents import Heard
-from app.domain.reports import readings_of
-from app.domain.samples import Reading
+from app.domain.reports import pod_readings_of, readings_of
+from app.domain.samples import PodReading, Reading
 from app.store import devices, holders, samples
 from app.store.bulk import update_rows
 from app.store.connection import transaction
@@ -27,7 +27,8 @@ from app.store.gpu_models import ServerAgentRow
 from app.store.groupcommit import GroupCommit
 from app.store.mapping import storable
 from app.store.models import ClusterServerRow
-from app.store.samples import Device
+from app.store.pods import Place, Pods, pods_of, pods_on
+from app.store.samples import Device, Run
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_FAILURES: tuple[devices.Failure, ...] = ()
@@ -41,10 +42,12 @@ class Kept:
     wants_everything: bool = False
     changed_devices: bool = False
     failed: tuple[devices.Failure, ...] = ()
+    pod_uids: tuple[str, ...] = ()  # of the workloads on the server: the agent does not know which pods are theirs
 
 
 @dataclass(frozen=True)
 class _Write:
+    place: Place
     server_id: UUID
     report: Report
     received_at: datetime
@@ -62,6 +65,7 @@ class _Batch:
 
     agents: dict[UUID, dict[str, object]] = field(default_factory=dict)
     readings: dict[Device, list[Reading]] = field(default_factory=dict)
+    pod_readings: dict[Run, list[PodReading]] = field(default_factory=dict)
 
 
 _group: ContextVar[GroupCommit[str, _Write, Kept]] = ContextVar("report_group_commit")
@@ -82,19 +86,27 @@ async def find_server(cluster: str, node: str) -> UUID | None:
     return row.id if row else None
 
 
-async def keep_report(server_id: UUID, report: Report, received_at: datetime, stale_after: float) -> Kept:
+async def keep_report(cluster: str, server_id: UUID, report: Report, received_at: datetime, stale_after: float) -> Kept:
     """Store what it says. Of a late one only the samples, which overwrite nothing."""
-    return await _group.get().write("reports", _Write(server_id, report, received_at, stale_after))
+    write = _Write(Place(cluster, report.node), server_id, report, received_at, stale_after)
+    return await _group.get().write("reports", write)
 
 
 async def _commit(_: str, writes: Sequence[_Write]) -> list[Kept]:
     async with transaction() as connection:
         agents = await _locked(connection, sorted({write.server_id for write in writes}))
+        pods = await pods_on(connection, {write.place for write in writes})
         batch = _Batch()
-        kept = [await _keep(connection, write, agents, batch) for write in writes]
+        kept = []
+        for write in writes:
+            there = pods.get(write.place, {})
+            await _sort_pod_readings(connection, write, there, batch)
+            found = await _keep(connection, write, agents, batch)
+            kept.append(replace(found, pod_uids=tuple(sorted(there))[:MOST_PODS]))
         states = [{"server_id": server_id, **state} for server_id, state in batch.agents.items()]
         await update_rows(connection, ServerAgentRow, ("server_id",), states)
-        await samples.append(connection, batch.readings)
+        await samples.GPUS.append(connection, batch.readings)
+        await samples.PODS.append(connection, batch.pod_readings)
     return kept
 
 
@@ -197,3 +209,13 @@ async def _sort_readings(connection: BaseDBAsyncClient, write: _Write, batch: _B
         if device := known.get(uuid):
             batch.readings.setdefault(device, []).extend(readings)
     return len(known) < len(found)
+
+
+async def _sort_pod_readings(connection: BaseDBAsyncClient, write: _Write, there: Pods, batch: _Batch) -> None:
+    """Put the report's samples of pods to those of their attempts. A buffer may tell of pods that are over by now."""
+    found = pod_readings_of(write.report, write.received_at)
+    past = found.keys() - there.keys()
+    known = there | (await pods_of(connection, write.place, past) if past else {})
+    for uid, readings in found.items():
+        if run := known.get(uid):
+            batch.pod_readings.setdefault(run, []).extend(readings)

@@ -123,6 +123,21 @@ class SampleInput:
         )
 
 
+@strawberry.input(description="The pod of a workload at one moment. What is not known is null, never zero.")
+class PodSampleInput:
+    pod_uid: str = strawberry.field(description="One of those that the app asked for; others are not kept.")
+    at: datetime = strawberry.field(description="When, by the node's clock.")
+    cpu_cores: float | None = strawberry.field(
+        default=None, description="Cores in use, in the mean since the last look."
+    )
+    memory_mib: int | None = strawberry.field(
+        default=None, description="Memory in use, in MiB, without what the kernel could take back at once."
+    )
+
+    def noun(self) -> report.PodSample:
+        return report.PodSample(self.pod_uid, moment("podSamples.at", self.at), self.cpu_cores, self.memory_mib)
+
+
 @strawberry.input(description="What a node agent tells of its server.")
 class ReportServerInput:
     node: str = strawberry.field(description="Name of the node.")
@@ -142,6 +157,9 @@ class ReportServerInput:
         default_factory=list,
         description=f"At most {report.MOST_SAMPLES}. Those of the last day are kept, one for each second of a device.",
     )
+    pod_samples: list[PodSampleInput] = strawberry.field(
+        default_factory=list, description="Kept as `samples` are, with which they are counted."
+    )
 
     def noun(self) -> report.Report:
         return report.Report(
@@ -155,6 +173,7 @@ class ReportServerInput:
             inventory=self.inventory.noun() if self.inventory else None,
             holders=None if self.holders is None else tuple(it.noun() for it in self.holders),
             samples=tuple(it.noun() for it in self.samples),
+            pod_samples=tuple(it.noun() for it in self.pod_samples),
         )
 
 
@@ -164,6 +183,9 @@ class ReportServerPayload:
     wants_everything: bool = strawberry.field(description="Whether the next report must have inventory and holders.")
     is_late: bool = strawberry.field(description="A newer report was there: of this one only the samples were kept.")
     interval_seconds: float | None = strawberry.field(description="How often to report; null: as the agent likes.")
+    pod_uids: list[str] = strawberry.field(
+        description=f"The workloads' pods on the node, at most {report.MOST_PODS}, whose use shall be told."
+    )
 
 
 async def report_server(
@@ -178,4 +200,5 @@ async def report_server(
         wants_everything=receipt.wants_everything,
         is_late=receipt.is_late,
         interval_seconds=receipt.interval_seconds,
+        pod_uids=list(receipt.pod_uids),
     )

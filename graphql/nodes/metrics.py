@@ -1,4 +1,4 @@
-"""Curves of what a workload did with its GPUs, and of a GPU by itself."""
+"""Curves of what a workload did with its GPUs and its pod, and of a GPU by itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import strawberry
 
 from app.domain import metric_words
 from app.domain.errors import InvalidInputError
-from app.domain.metrics import Edges, MetricType, check_stretch, curve, edges
+from app.domain.metrics import OF_GPUS, Edges, MetricType, check_stretch, curve, edges
 from app.domain.samples import Reading
-from app.domain.workload import Attempt
+from app.domain.workload import Attempt, Workload
 from app.graphql.enums import WorkloadMetricType
 from app.graphql.moments import moment
 from app.store.curves import MetricCurve, Use, curves_of, measured
@@ -44,6 +44,9 @@ class Metric:
     instance: str | None = strawberry.field(description="UUID of the MIG instance; null: the whole GPU.")
     attributable: bool = strawberry.field(description="Whether it can be told whose it is; if not, no value is told.")
     note: str | None = strawberry.field(description="Why not.")
+    requested: float | None = strawberry.field(
+        description="What the workload asked for, of CPU, MEMORY and ALLOCATED_GPUS; null of all others."
+    )
     values: list[MetricValue] = strawberry.field(description="In order, one for each part of the time.")
 
 
@@ -67,10 +70,10 @@ def query(types: Sequence[MetricType], start: datetime, end: datetime, number_of
     return Query(list(dict.fromkeys(types)), start, end, edges(start, end, number_of_samples))
 
 
-async def metrics_of(attempts: Sequence[Attempt], gpu_count: int, wanted: Query, now: datetime) -> list[Metric]:
-    """For each type the curve of all GPUs together, then one for each GPU."""
-    found = await measured(attempts, wanted.start, wanted.end)
-    curves = curves_of(found, attempts, gpu_count, wanted.types, wanted.parts, now)
+async def metrics_of(workload: Workload, attempts: Sequence[Attempt], wanted: Query, now: datetime) -> list[Metric]:
+    """For each type the curve of all GPUs together, then one for each GPU; of what is no GPU's, one."""
+    found = await measured(workload, attempts, wanted.types, wanted.start, wanted.end)
+    curves = curves_of(found, workload, attempts, wanted.types, wanted.parts, now)
     return [_metric(it, wanted) for it in curves]
 
 
@@ -81,6 +84,7 @@ def _metric(it: MetricCurve, wanted: Query) -> Metric:
         instance=(it.use.device.instance or None) if it.use else None,
         attributable=not it.is_shared,
         note=metric_words.SHARED if it.is_shared else None,
+        requested=it.requested,
         values=[MetricValue(at=at, value=value) for (at, _), value in zip(wanted.parts, it.values, strict=True)],
     )
 
@@ -88,5 +92,5 @@ def _metric(it: MetricCurve, wanted: Query) -> Metric:
 def metrics_of_gpu(device: Device, uuid: str, readings: Sequence[Reading], wanted: Query) -> list[Metric]:
     """Of a GPU whoever had it."""
     use = Use(device, uuid, ())
-    types = [it for it in wanted.types if it is not MetricType.ALLOCATED_GPUS]
+    types = [it for it in wanted.types if it in OF_GPUS]
     return [_metric(MetricCurve(it, use, curve(readings, it, wanted.parts)), wanted) for it in types]

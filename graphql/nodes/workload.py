@@ -312,13 +312,15 @@ class Workload:
         found = await info.context.loaders.holdings.load(self.id)
         return [GpuHolding.from_domain(it, self.noun.organization_id) for it in found]
 
-    @strawberry.field(description="What its GPUs did while it had them, together and each. It weighs 1000.")
+    @strawberry.field(
+        description="What its GPUs did while it had them, together and each, and what its pod did. It weighs 1000."
+    )
     async def metrics(
         self, info: Info, types: Types, start: Start, end: End, number_of_samples: NumberOfSamples = DEFAULT_SAMPLES
     ) -> list[Metric]:
         wanted, now = query(types, start, end, number_of_samples), info.context.services.commands.clock.now()
         attempts = await info.context.loaders.attempts.load(self.id)
-        return await metrics_of(attempts, self.gpu_count, wanted, now)
+        return await metrics_of(self.noun, attempts, wanted, now)
 
     @strawberry.field(
         description="How many of its GPUs did nothing for all of the last while; null where it has none that is known. "

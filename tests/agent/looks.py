@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.look import Look
 from agent.outbox import Identity
-from agent.report import Device, DriverState, Holder, Inventory, Sample
+from agent.report import Device, DriverState, Holder, Inventory, PodSample, Sample
 from tests.clock import START
 
 IDENTITY = Identity("gpu-1", "boot", "1.0", "agent", START)
@@ -18,8 +18,13 @@ def inventory(*uuids: str, state: DriverState = DriverState.OK) -> Inventory:
 
 
 def look(
-    at: datetime = START, *uuids: str, found: Inventory | None = None, holders: tuple[Holder, ...] | None = None
+    at: datetime = START,
+    *uuids: str,
+    found: Inventory | None = None,
+    holders: tuple[Holder, ...] | None = None,
+    pods: tuple[str, ...] = (),
 ) -> Look:
     uuids = uuids or ("GPU-0",)
     samples = tuple(Sample(uuid, at, utilization=50.0) for uuid in uuids)
-    return Look(at, found or inventory(*uuids), samples, holders)
+    of_pods = tuple(PodSample(uid, at, 1.5, 100) for uid in pods)
+    return Look(at, found or inventory(*uuids), samples, holders, pod_samples=of_pods)

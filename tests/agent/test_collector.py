@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -61,6 +62,22 @@ def test_it_looks_until_it_is_stopped_and_closes_its_source(
     collector.run()
     assert len(told) == 4
     assert source.is_closed
+
+
+def test_a_storm_of_events_makes_no_storm_of_looks(source: Source, clock: ManualClock, told: list[Look]) -> None:
+    woken = threading.Event()
+    collector = Collector(source, clock, lambda: 300, told.append, woken, shortest=0.02)
+
+    def during() -> None:
+        woken.set()
+        if len(told) == 5:
+            collector.stop()
+
+    source.during = during
+    began = time.monotonic()
+    collector.run()
+    assert time.monotonic() - began >= 5 * 0.02
+    assert len(told) == 6
 
 
 def test_a_look_that_does_not_end_is_said_in_the_sources_place_and_once(

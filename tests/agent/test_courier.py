@@ -114,6 +114,28 @@ def test_a_service_that_asks_for_a_pause_gets_it(
     assert courier.step() == 120
 
 
+def test_no_service_silences_an_agent_for_good(
+    courier: Courier, post: Post, service: Service, clock: ManualClock
+) -> None:
+    service.next = lambda: DeliveryError("away", pause=float("inf"))
+    post.add(look(), clock.monotonic())
+    assert courier.step() == 300
+
+
+def test_the_pods_that_the_service_names_are_remembered(
+    courier: Courier, post: Post, service: Service, clock: ManualClock
+) -> None:
+    service.next = lambda: Receipt(clock.now(), pod_uids=("uid-1",))
+    post.add(look(), clock.monotonic())
+    courier.step()
+    before = post.pod_uids
+    clock.advance(15)
+    service.next = lambda: Receipt(clock.now())
+    post.add(look(), clock.monotonic())
+    courier.step()
+    assert (before, post.pod_uids) == (("uid-1",), ())
+
+
 def test_the_service_may_ask_for_another_interval(
     courier: Courier, post: Post, service: Service, clock: ManualClock
 ) -> None:

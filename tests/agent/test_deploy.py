@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from agent.settings import KUBELET_SOCKET, VARIABLES, settings_from
+from agent.settings import CGROUP_FOLDER, KUBELET_SOCKET, VARIABLES, settings_from
 from tests.house.tree import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -17,9 +17,9 @@ POD: dict[str, Any] = DAEMON_SET["spec"]["template"]["spec"]
 UNIT = (DEPLOY / "gpuyard-agent.service").read_text()
 
 
-def test_nothing_of_the_host_but_the_kubelets_folder() -> None:
+def test_nothing_of_the_host_but_two_folders_to_read() -> None:
     paths = [volume["hostPath"]["path"] for volume in POD["volumes"] if "hostPath" in volume]
-    assert paths == [KUBELET_SOCKET.rpartition("/")[0]]
+    assert paths == [KUBELET_SOCKET.rpartition("/")[0], CGROUP_FOLDER]
     assert not {"hostPID", "hostNetwork", "hostIPC"} & POD.keys()
     assert all(mount["readOnly"] for mount in CONTAINER["volumeMounts"])
     assert POD["automountServiceAccountToken"] is False
@@ -43,6 +43,8 @@ def test_settings_of_the_daemon_set_are_right() -> None:
     assert {name for name in given if not name.startswith("NVIDIA_")} <= VARIABLES.keys()
     settings = settings_from(given)
     assert (settings.node, settings.metrics) == ("gpu-1", ("0.0.0.0", 9410))
+    mounts = {mount["name"]: mount["mountPath"] for mount in CONTAINER["volumeMounts"]}
+    assert str(settings.cgroup_folder) == mounts["cgroup"]
     assert CONTAINER["livenessProbe"]["httpGet"]["path"] == "/healthz"
 
 

@@ -56,6 +56,14 @@ def test_an_h100_with_mig_is_told_whole(machine: Machine, gpus: Gpus) -> None:
     assert [device.mig_enabled for device in inventory.devices] == [True, False, False]
 
 
+def test_an_instance_that_is_just_taken_away_is_left_out(machine: Machine, gpus: Gpus) -> None:
+    """Without a UUID the service would refuse the whole report."""
+    machine.write({**driver(h100_with_mig(0)), "gpu.0.mig.0.uuid": "!2"})
+    found = gpus.look()
+    assert [each.uuid for each in found.inventory.devices[0].mig_instances] == [mig_uuid(0, 2)]
+    assert [each.device for each in found.samples] == [gpu_uuid(0), mig_uuid(0, 2)]
+
+
 def test_a_t4_knows_neither_mig_nor_ecc(machine: Machine, gpus: Gpus) -> None:
     machine.write(driver(t4(0)))
     look = gpus.look()

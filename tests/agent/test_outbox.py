@@ -94,6 +94,21 @@ def test_the_buffer_has_an_end_and_the_oldest_samples_go(box: Outbox) -> None:
     assert box.next(START).samples[0].at == START + timedelta(seconds=31)
 
 
+def test_samples_of_pods_travel_wait_and_go_as_those_of_devices(box: Outbox) -> None:
+    box.add(look(START, pods=("uid-1", "uid-2")))
+    box.add(look(START + timedelta(seconds=15), pods=("uid-1",)))
+    report = box.next(START)
+    assert (len(report.samples), [each.pod_uid for each in report.pod_samples]) == (2, ["uid-1", "uid-2", "uid-1"])
+    box.failed(report)
+    assert (box.buffered, box.dropped) == (5, 0)
+    again = box.next(START + timedelta(seconds=OLDEST_SAMPLE_SECONDS + 10))
+    later = START + timedelta(seconds=15)
+    assert ([it.at for it in again.samples], [it.at for it in again.pod_samples]) == ([later], [later])
+    assert box.dropped == 3
+    box.refused(again)
+    assert (box.buffered, box.dropped) == (0, 5)
+
+
 def test_samples_that_the_service_would_not_keep_are_not_sent(box: Outbox) -> None:
     box.add(look(START))
     box.add(look(START + timedelta(seconds=60)))

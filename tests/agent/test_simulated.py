@@ -17,10 +17,10 @@ import pytest
 
 from agent.look import Look
 from agent.report import Device, DriverState, Health, HealthReason, Sample
-from agent.simulated.cluster import ClusterFleet
+from agent.simulated.cluster import ClusterFleet, amount
 from agent.simulated.collector import FleetCollector
-from agent.simulated.curves import sample_of
-from agent.simulated.servers import FleetError, InventedFleet, SimulatedGpu, Work
+from agent.simulated.curves import pod_sample_of, sample_of
+from agent.simulated.servers import FleetError, InventedFleet, SimulatedGpu, SimulatedPod, Work
 from app.simcluster.fleet import NodeSpec, gpu_uuids
 from app.simcluster.server import running
 from app.simcluster.settings import Settings
@@ -76,6 +76,7 @@ def test_the_same_moment_has_the_same_sample() -> None:
 class Node:
     def __init__(self) -> None:
         self.looks: list[Look] = []
+        self.pod_uids: tuple[str, ...] = ()
 
     def tell(self, look: Look) -> None:
         self.looks.append(look)
@@ -142,7 +143,10 @@ def pod(name: str, gpus: int) -> dict[str, Any]:
     container = {
         "name": "main",
         "image": "busybox",
-        "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
+        "resources": {
+            "limits": {"nvidia.com/gpu": str(gpus)},
+            "requests": {"cpu": "4", "memory": "2Gi", "nvidia.com/gpu": str(gpus)},
+        },
         "env": [{"name": "SIM_SECONDS", "value": "600"}],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
@@ -183,6 +187,39 @@ async def test_a_pods_gpus_are_busy_and_held_by_it(
     (holder,) = {(each.namespace, each.pod, each.pod_uid, each.container) for each in look.holders}
     assert holder == ("default", "train", running_pod["metadata"]["uid"], "main")
     assert all((sample.memory_used_mib or 0) > 20_000 for sample in look.samples)
+
+
+async def test_what_a_pod_uses_is_told_where_it_is_asked_for(
+    collector: FleetCollector, nodes: Nodes, served: Served, clock: ManualClock
+) -> None:
+    running_pod = await run_pod(served.http, "train", 1)
+    status, uid = running_pod["status"]["containerStatuses"][0], running_pod["metadata"]["uid"]
+    clock.moment = datetime.fromisoformat(status["state"]["running"]["startedAt"]) + timedelta(minutes=1)
+    assert (await looks(collector, nodes))["gpu-1"].pod_samples == ()
+    node = nodes["gpu-1"]
+    node.pod_uids = (uid,)
+    await asyncio.to_thread(collector.look)
+    (sample,) = node.looks[-1].pod_samples
+    assert (sample.pod_uid, sample.at) == (uid, clock.now())
+    assert 0 < (sample.cpu_cores or 0) <= 4
+    assert 0 < (sample.memory_mib or 0) <= 2048
+
+
+def test_a_pod_uses_some_of_what_it_asked_for_and_never_more() -> None:
+    for number in range(50):
+        work = Work(f"pod-{number}", START)
+        later = [START + timedelta(minutes=minute) for minute in range(0, 2000, 7)]
+        samples = [pod_sample_of(SimulatedPod(work, 4, 1024), at) for at in later]
+        assert all(0 <= (sample.cpu_cores or 0) <= 4 for sample in samples)
+        assert all(0 <= (sample.memory_mib or 0) <= 1024 for sample in samples)
+        assert len({sample.cpu_cores for sample in samples}) > 20
+
+
+@pytest.mark.parametrize(
+    ("quantity", "number"), [("500m", 0.5), ("4", 4), ("0", 0), ("16Gi", 16 * 2**30), ("1e3", 1000), ("2G", 2e9)]
+)
+def test_quantities(quantity: str, number: float) -> None:
+    assert amount(quantity) == number
 
 
 async def test_a_bad_device_is_lost_until_it_is_good_again(

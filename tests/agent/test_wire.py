@@ -15,6 +15,7 @@ from agent.report import (
     Holder,
     Inventory,
     MigInstance,
+    PodSample,
     Receipt,
     Report,
     Sample,
@@ -48,6 +49,7 @@ REPORT = Report(
     ),
     holders=(Holder("MIG-0", "team-a", "train-0", container="main"),),
     samples=(Sample("GPU-0", START, memory_used_mib=12, power_watts=512.3),),
+    pod_samples=(PodSample("uid-1", START, 1.5),),
 )
 
 
@@ -57,6 +59,7 @@ def test_names_are_in_camel_case_and_what_is_unknown_is_left_out() -> None:
     assert sent["samples"] == [
         {"device": "GPU-0", "at": "2026-11-30T12:00:00+00:00", "memoryUsedMib": 12, "powerWatts": 512.3}
     ]
+    assert sent["podSamples"] == [{"podUid": "uid-1", "at": "2026-11-30T12:00:00+00:00", "cpuCores": 1.5}]
     (device,) = sent["inventory"]["devices"]
     assert device["migInstances"] == [{"uuid": "MIG-0", "profile": "1g.10gb", "memoryMib": 9984}]
     assert (device["health"]["health"], device["health"]["reason"], device["health"]["xid"]) == ("FAILED", "XID", 79)
@@ -68,10 +71,11 @@ def test_unchanged_parts_are_left_out() -> None:
     assert not {"inventory", "holders"} & sent.keys()
 
 
-def test_a_receipt_is_read() -> None:
+@pytest.mark.parametrize(("told", "uids"), [({}, ()), ({"podUids": ["uid-1", None]}, ("uid-1",))])
+def test_a_receipt_is_read(told: dict[str, object], uids: tuple[str, ...]) -> None:
     answer = {"receivedAt": "2026-11-30T12:00:01Z", "wantsEverything": True, "isLate": False, "intervalSeconds": 30}
-    assert receipt_of({"data": {"reportServer": answer}}) == Receipt(
-        datetime(2026, 11, 30, 12, 0, 1, tzinfo=UTC), wants_everything=True, interval_seconds=30
+    assert receipt_of({"data": {"reportServer": answer | told}}) == Receipt(
+        datetime(2026, 11, 30, 12, 0, 1, tzinfo=UTC), wants_everything=True, interval_seconds=30, pod_uids=uids
     )
 
 

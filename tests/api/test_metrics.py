@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from app.domain.gpus import GpuRequirements
 from app.domain.workload import Attempt, Workload
 from app.store.gpu_models import GpuRow
 from app.store.writes import Change, apply_changes
 from tests.api.test_reports import send
 from tests.api.world import Api
 from tests.clock import START
-from tests.reports import a_holder, a_report, a_sample, an_inventory
-from tests.store.builders import a_placed_workload, a_stored_workload
+from tests.reports import a_holder, a_mig_device, a_pod_sample, a_report, a_sample, an_inventory
+from tests.store.builders import a_placed_workload, a_stored_workload, with_a_pod
 
 METRICS = """
 metrics(types: [GPU_UTILIZATION, GPU_MEMORY_USED, ALLOCATED_GPUS], start: "%s", end: "%s", numberOfSamples: %d) {
@@ -74,6 +75,34 @@ async def test_the_curves_of_a_workload(api: Api):
     assert found["ALLOCATED_GPUS", None] == [1.0, 1.0, 1.0, None], "what it asked for is what it has"
 
 
+OF_PODS = """
+metrics(types: [CPU, MEMORY, ALLOCATED_GPUS, GPU_POWER], start: "%s", end: "%s", numberOfSamples: 3) {
+  type gpu attributable requested values { value }
+}
+"""
+
+
+async def test_what_the_pod_of_a_workload_uses_beside_what_was_asked_for(api: Api):
+    workload, attempt = await a_placed_workload(api.organizations["acme"])
+    await with_a_pod(workload, attempt)
+    for n, (cores, mib) in enumerate([(1.0, 1000), (2.0, 3000), (None, 5000)]):
+        sample = a_pod_sample(at=api.clock.now(), cores=cores, memory_mib=mib)
+        await send(api, a_report(1 + n, at=api.clock.now(), pod_samples=(sample,)))
+        api.clock.advance(30)
+    document = OF_PODS % (START.isoformat(), (START + 3 * MINUTE).isoformat())
+    found = (await api.workload(str(workload.id), document))["metrics"]
+    resources = workload.spec.resources
+    asked = {"CPU": resources.cpu_millis / 1000, "MEMORY": resources.memory_bytes / 2**20, "ALLOCATED_GPUS": 1}
+    assert {it["type"]: it["requested"] for it in found} == {**asked, "GPU_POWER": None}
+    values = {it["type"]: [value["value"] for value in it["values"]] for it in found if it["gpu"] is None}
+    assert values["CPU"] == [1.5, None, None]
+    assert values["MEMORY"] == [2000.0, 5000.0, None]
+    gpu = f'query($id: UUID!) {{ organization(slug: "acme") {{ gpu(id: $id) {{ {document} }} }} }}'
+    await send(api, a_report(9, inventory=an_inventory(), at=api.clock.now()))
+    answer = await api.data(gpu, {"id": str((await GpuRow.get(uuid="GPU-0000")).id)})
+    assert [it["type"] for it in answer["organization"]["gpu"]["metrics"]] == ["GPU_POWER"], "no GPU has a pod's use"
+
+
 async def test_samples_of_a_shared_gpu_are_nobodys(api: Api):
     workload, _ = await with_gpus(api, 0, is_shared=True)
     await samples(api, 1, 50.0)
@@ -87,14 +116,36 @@ async def test_samples_of_a_shared_gpu_are_nobodys(api: Api):
     assert answer["organization"]["gpu"]["metrics"][0]["values"][0]["value"] == 50.0
 
 
-async def test_where_only_the_cluster_told_the_gpus(api: Api):
-    workload, attempt = await a_placed_workload(api.organizations["acme"])
-    started = Attempt(**{**vars(attempt), "started_at": START, "gpus": ("GPU-0001",)})
+async def told_by_the_cluster(api: Api, *gpus: str, spec: dict[str, Any] | None = None) -> Workload:
+    workload, attempt = await a_placed_workload(api.organizations["acme"], spec=spec)
+    started = Attempt(**{**vars(attempt), "started_at": START, "gpus": gpus})
     await apply_changes(workload.organization_id, [Change(workload, workload, attempt, started)], START)
+    return workload
+
+
+async def test_where_only_the_cluster_told_the_gpus(api: Api):
+    workload = await told_by_the_cluster(api, "GPU-0001")
     await send(api, a_report(1, inventory=an_inventory()))
     await samples(api, 1, 5.0, 70.0)
     found = await metrics(api, workload, MINUTE, 1)
     assert (found["GPU_UTILIZATION", None], found["GPU_UTILIZATION", "GPU-0001"]) == ([70.0], [70.0])
+
+
+async def test_where_only_the_cluster_told_a_slice(api: Api):
+    workload = await told_by_the_cluster(api, "MIG-0-1")
+    await send(api, a_report(1, inventory=an_inventory(devices=(a_mig_device(0),))))
+    sample = a_sample(device="MIG-0-1", utilization=None, memory_used_mib=700)
+    await send(api, a_report(2, samples=(sample,)))
+    api.clock.advance(60)
+    found = await metrics(api, workload, MINUTE, 1)
+    assert found["GPU_MEMORY_USED", "GPU-0000"] == found["GPU_MEMORY_USED", None] == [700.0]
+
+
+async def test_shares_that_only_the_cluster_told_are_nobodys_too(api: Api):
+    workload = await told_by_the_cluster(api, "GPU-0001", spec={"gpu_requirements": GpuRequirements(is_shared=True)})
+    await send(api, a_report(1, inventory=an_inventory()))
+    await samples(api, 1, 5.0, 70.0)
+    assert (await metrics(api, workload, MINUTE, 1))["GPU_UTILIZATION", "GPU-0001"] == [None]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from app.graphql.documents import document_id, documents
 from app.graphql.endpoint import GraphQLEndpoint
 from app.graphql.negotiation import Media, WrongRequestError, check_body, negotiate
-from app.graphql.rates import Rates
+from app.graphql.rates import Payer, Rates
 from app.graphql.schema import schema
 from tests.api.world import EVENTS, PAGE, Api, secret
 from tests.store.builders import a_stored_workload
@@ -229,7 +229,7 @@ async def test_another_spelling_or_another_guess_is_no_way_round_the_limit(api: 
 def test_the_number_of_remembered_credentials_is_bounded():
     rates = Rates(1)
     for number in range(20_000):
-        assert rates.take(str(number), 0.0) == 0
+        assert rates.take(Payer(str(number)), 0.0) == 0
     assert len(rates._buckets) == 10_000
 
 

@@ -12,13 +12,25 @@ import pytest
 
 from agent.report import LONGEST_TEXT, MOST_DEVICES, MOST_HOLDERS, MOST_SAMPLES, Report
 from app.graphql import documents
+from app.graphql.rates import AGENT_PER_SECOND, BURST_SECONDS, Payer, Rates
 from app.graphql.schema import schema
 from app.store import agent_tokens
-from app.store.gpu_models import GpuRow, GpuSampleRow, ServerAgentRow
+from app.store.gpu_models import GpuRow, GpuSampleRow, PodSampleRow, ServerAgentRow
 from tests.api.talk import close_code, init, say, socket
 from tests.api.world import Api, last_audit, written
 from tests.clock import START
-from tests.reports import XID_79, a_device, a_holder, a_mig_device, a_report, a_sample, an_inventory, as_input
+from tests.reports import (
+    XID_79,
+    a_device,
+    a_holder,
+    a_mig_device,
+    a_pod_sample,
+    a_report,
+    a_sample,
+    an_inventory,
+    as_input,
+)
+from tests.store.builders import a_placed_workload, with_a_pod
 
 DOCUMENT = (Path(documents.__file__).parent / "operations/agent/report_server.graphql").read_text()
 ROWS = (ServerAgentRow, GpuRow, GpuSampleRow)
@@ -51,9 +63,17 @@ async def test_a_report_with_everything_in_it(api: Api):
         "wantsEverything": False,
         "isLate": False,
         "intervalSeconds": 15.0,
+        "podUids": [],
     }
     gpu = await GpuRow.get(uuid="GPU-0000")
     assert (gpu.health, gpu.health_reason, gpu.facts["nvlink_peers"]) == ("failed", "off_the_bus", ["GPU-0001"])
+
+
+async def test_the_pods_of_workloads_are_asked_for_and_their_use_is_kept(api: Api):
+    workload, attempt = await a_placed_workload(api.organizations["acme"])
+    await with_a_pod(workload, attempt)
+    assert (await send(api, a_report(1, pod_samples=(a_pod_sample(),))))["podUids"] == ["uid-1"]
+    assert await PodSampleRow.filter(workload_id=workload.id, attempt=1).count() == 1
 
 
 async def test_what_is_left_out_is_not_known(api: Api):
@@ -106,6 +126,12 @@ async def test_a_revoked_token_reports_no_more(api: Api):
         (a_report(inventory=an_inventory(MOST_DEVICES + 1)), "inventory.devices", "65 are too many"),
         (a_report(holders=tuple(a_holder(f"p{i}") for i in range(MOST_HOLDERS + 1))), "holders", "2001 are too many"),
         (a_report(samples=(a_sample(),) * (MOST_SAMPLES + 1)), "samples", "4001 are too many"),
+        (
+            a_report(samples=(a_sample(),) * MOST_SAMPLES, pod_samples=(a_pod_sample(),)),
+            "samples",
+            "4001 are too many",
+        ),
+        (a_report(pod_samples=(a_pod_sample("u" * 1001),)), "pod_samples[0].pod_uid", "at most 1000 characters"),
         (a_report(inventory=an_inventory(devices=(a_device(),) * 2)), "inventory.devices", "more than once"),
         (a_report(inventory=an_inventory(devices=(a_device(uuid="a b"),))), "inventory.devices", "'a b' is no UUID"),
         (a_report(agent_id=""), "agentId", "must not be empty"),
@@ -135,14 +161,30 @@ async def test_the_largest_report_is_taken(api: Api):
     assert not (await send(api, largest))["wantsEverything"]
 
 
-async def test_agents_of_a_whole_cluster_are_not_throttled_together(api: Api):
+@pytest.mark.parametrize("who", ["agent", "agent of all"])
+async def test_an_agent_that_has_gone_mad_is_told_to_wait_and_nobody_else_is(api: Api, who: str):
     api.services.rates.per_second = 1
-    for sequence in range(1, 15):
-        await send(api, a_report(sequence), "agent of all")
-    for sequence in range(1, 11):
-        await send(api, a_report(sequence, agent_id="own"))
-    error = await api.refusal(DOCUMENT, {"input": as_input(a_report(11, agent_id="own"))}, who="agent")
-    assert error["code"] == "RATE_LIMITED"
+    for sequence in range(AGENT_PER_SECOND * BURST_SECONDS):
+        await send(api, a_report(sequence), who)
+    error = await api.refusal(DOCUMENT, {"input": as_input(a_report(99))}, who=who)
+    assert (error["code"], error["retryAfter"]) == ("RATE_LIMITED", 1)
+    await send(api, a_report(node="gpu-2"), "agent of all")
+    api.clock.advance(1)
+    await send(api, a_report(100), who)
+
+
+def test_a_thousand_nodes_report_with_one_token():
+    """At once, as they may after the service was away."""
+    rates = Rates(1)
+    for sequence in range(3):
+        assert not any(rates.take(Payer(f"token/{n}", AGENT_PER_SECOND), 15.0 * sequence) for n in range(1000))
+
+
+async def test_an_agent_that_hides_its_node_is_counted_all_the_same(api: Api):
+    api.services.rates.per_second = 1
+    inline = '{ organization(slug: "acme") { name } }'
+    codes = [(await api.refusal(inline, who="agent of all"))["code"] for _ in range(AGENT_PER_SECOND * 10 + 1)]
+    assert codes[-2:] == ["FORBIDDEN", "RATE_LIMITED"]
 
 
 async def test_an_agent_opens_no_socket(api: Api, ws_url: str):

@@ -122,6 +122,9 @@ def test_only_the_workloads_own_container_counts():
     assert pod.terminated is None
 
 
+HEALTH = {"a": "Healthy", "b": "Unhealthy", "c": "Unknown"}
+
+
 def test_shared_devices_lose_their_replica_number():
     devices = [{"resourceID": "GPU-b::1"}, {"resourceID": "GPU-a::3"}, {"resourceID": "GPU-b::2"}]
     resources = [
@@ -129,6 +132,13 @@ def test_shared_devices_lose_their_replica_number():
         {"name": "example.com/nic", "resources": [{"resourceID": "nic-1"}]},
     ]
     assert observed(status=container_status({}, allocatedResourcesStatus=resources)).gpus == ("GPU-a", "GPU-b")
+
+
+def test_devices_that_the_plugin_calls_unhealthy():
+    devices = [{"resourceID": f"GPU-{name}", "health": health} for name, health in HEALTH.items()]
+    resources = [{"name": "nvidia.com/gpu", "resources": [*devices, {"resourceID": "GPU-e"}]}]
+    found = observed(status=container_status({}, allocatedResourcesStatus=resources))
+    assert (len(found.gpus), found.unhealthy_gpus) == (4, ("GPU-b",))
 
 
 def test_a_strangers_pod_has_no_job_of_ours():

@@ -22,7 +22,7 @@ async def tell(panel: Panel, sequence: int, **parts: Any) -> None:
     server_id = await reports.find_server("default", "gpu-1")
     assert server_id
     report = a_report(sequence, at=panel.clock.now(), **parts)
-    await reports.keep_report(server_id, report, panel.clock.now(), stale_after=90)
+    await reports.keep_report("default", server_id, report, panel.clock.now(), stale_after=90)
 
 
 async def with_gpus(panel: Panel, *numbers: int, **changes: Any) -> Workload:

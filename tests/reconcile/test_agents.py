@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from agent.report import DriverState, Report
 from app.domain.agents import AgentPolicy, InventorySource, SamplePolicy
+from app.domain.samples import OF_POD, PodReading
 from app.domain.states import Phase, Reason
 from app.domain.workload import Resources, Workload
 from app.reconcile.sample_keeper import SampleKeeper
 from app.store import reports, servers
-from app.store.gpu_models import GpuHolderRow, GpuSampleRow
+from app.store.gpu_models import GpuHolderRow, GpuSampleRow, PodSampleRow
 from tests.clock import START
 from tests.placement.builders import node
 from tests.reconcile.builders import SERVER, World
@@ -29,9 +31,10 @@ def needing_agents(world: World) -> World:
 
 async def report(world: World, report: Report) -> reports.Kept:
     await servers.record_nodes(world.background.clusters[0].name, [(node(SERVER, 8), "acme")], START)
-    server = await reports.find_server(world.background.clusters[0].name, SERVER)
+    cluster = world.background.clusters[0].name
+    server = await reports.find_server(cluster, SERVER)
     assert server is not None
-    return await reports.keep_report(server, report, world.clock.now(), 90)
+    return await reports.keep_report(cluster, server, report, world.clock.now(), 90)
 
 
 async def after_a_tick(world: World, workload: Workload) -> Workload:
@@ -82,6 +85,8 @@ async def test_samples_and_history_grow_old(world: World):
     policy = SamplePolicy(2 * 86400, 3 * 86400, 4 * 86400, 5 * 86400)
     keeper = SampleKeeper(world.clock, policy)
     await report(world, a_report(1, inventory=an_inventory(1), samples=(a_sample(),), holders=(a_holder("p"),)))
+    packed = OF_POD.pack(START, [PodReading(START, 1.0, 1.0)])
+    await PodSampleRow.create(workload_id=uuid4(), attempt=1, begins=START, resolution=0, data=packed)
     await report(world, a_report(2, holders=()))
 
     async def left(days: int) -> tuple[list[int], int]:
@@ -89,6 +94,7 @@ async def test_samples_and_history_grow_old(world: World):
         while await keeper.look() == world.clock.now():
             pass
         resolutions = [row.resolution for row in await GpuSampleRow.all()]
+        assert [row.resolution for row in await PodSampleRow.all()] == resolutions
         return resolutions, await GpuHolderRow.all().count()
 
     assert [await left(days) for days in (2, 3, 4, 5, 6)] == [([0], 1), ([60], 1), ([900], 1), ([], 1), ([], 0)]

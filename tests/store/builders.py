@@ -61,6 +61,13 @@ async def a_placed_workload(organization: Organization, **changes: Any) -> tuple
     return await loaded(workload), attempt
 
 
+async def with_a_pod(workload: Workload, attempt: Attempt, uid: str = "uid-1", **changes: Any) -> Attempt:
+    """The attempt, whose pod the cluster has told by now."""
+    known = replace(attempt, pod_uid=uid, **changes)
+    assert await apply_changes(workload.organization_id, [Change(workload, workload, attempt, known)], START)
+    return known
+
+
 async def newest(
     organization_id: UUID, limit: int = 500, after: Position | None = None, statuses: Iterable[Status] | None = None
 ) -> list[Workload]:

@@ -10,17 +10,16 @@ from uuid import UUID
 import pytest
 
 from agent.report import DriverState, Report
-from app.domain.samples import BY_MINUTE, BY_QUARTER
+from app.domain.samples import BY_MINUTE, BY_QUARTER, PodReading
 from app.store import reports, samples, servers
 from app.store.database import Database
-from app.store.gpu_models import GpuHolderRow, GpuRow, GpuSampleRow, ServerAgentRow
+from app.store.gpu_models import GpuHolderRow, GpuRow, GpuSampleRow, PodSampleRow, ServerAgentRow
 from app.store.reports import Kept
-from app.store.samples import Device
-from app.store.writes import Change, apply_changes
+from app.store.samples import Device, Run
 from tests.clock import START
 from tests.placement.builders import node
-from tests.reports import XID_79, a_device, a_holder, a_mig_device, a_report, a_sample, an_inventory
-from tests.store.builders import a_placed_workload, an_organization
+from tests.reports import XID_79, a_device, a_holder, a_mig_device, a_pod_sample, a_report, a_sample, an_inventory
+from tests.store.builders import a_placed_workload, an_organization, with_a_pod
 
 
 def after(seconds: float) -> datetime:
@@ -36,7 +35,7 @@ async def server(database: Database) -> UUID:
 
 
 async def keep(server: UUID, report: Report, at: datetime | None = None) -> Kept:
-    return await reports.keep_report(server, report, at or report.sent_at, 90)
+    return await reports.keep_report("default", server, report, at or report.sent_at, 90)
 
 
 async def a_gpu(number: int = 0) -> GpuRow:
@@ -133,14 +132,14 @@ async def test_a_device_in_mig_mode_is_no_whole_gpu_but_its_slices_have_samples(
     gpu = await a_gpu()
     assert (await ServerAgentRow.get(server_id=server)).gpus_offered == 1
     devices = [Device(gpu.id), Device(gpu.id, "MIG-0-1")]
-    assert set(await samples.readings_of(devices, START, after(1))) == set(devices)
+    assert set(await samples.GPUS.readings_of(devices, START, after(1))) == set(devices)
 
 
 async def test_samples_are_appended_read_in_order_and_counted_once(server: UUID):
     first = tuple(a_sample(at=after(-s), utilization=float(s % 100)) for s in range(0, 1200, 15))
     await keep(server, a_report(1, inventory=an_inventory(), samples=first))
     await keep(server, a_report(2, samples=(*first[:5], a_sample(at=after(15), utilization=None)), at=after(15)))
-    [found] = (await samples.readings_of([Device((await a_gpu()).id)], after(-3600), after(60))).values()
+    [found] = (await samples.GPUS.readings_of([Device((await a_gpu()).id)], after(-3600), after(60))).values()
     assert [it.at for it in found] == [after(15 - 15 * n) for n in range(80, -1, -1)]
     assert found[-1].utilization is None
     assert await GpuSampleRow.all().count() == 3
@@ -151,7 +150,7 @@ async def test_samples_are_put_to_our_clock_and_old_ones_left_out(server: UUID):
     sent = after(-3600)
     taken = (a_sample(at=sent), a_sample(at=sent - timedelta(days=2)), a_sample(at=sent + timedelta(hours=2)))
     await keep(server, a_report(1, inventory=an_inventory(), samples=taken, sent_at=sent), START)
-    [found] = (await samples.readings_of([Device((await a_gpu()).id)], after(-90000), after(90000))).values()
+    [found] = (await samples.GPUS.readings_of([Device((await a_gpu()).id)], after(-90000), after(90000))).values()
     assert [it.at for it in found] == [START]
 
 
@@ -188,28 +187,82 @@ async def test_a_holder_is_the_attempt_that_is_placed_there_and_nobody_elses(ser
 
 async def test_where_the_agent_knows_only_a_pods_uid_that_says_whose_it_is(server: UUID):
     workload, attempt = await a_placed_workload(await an_organization())
-    known = replace(attempt, pod_uid="uid-1")
-    await apply_changes(workload.organization_id, [Change(workload, workload, attempt, known)], START)
+    await with_a_pod(workload, attempt)
     ours, foreign = (a_holder("", n, namespace="", pod_uid=uid) for n, uid in enumerate(("uid-1", "uid-2")))
     await keep(server, a_report(1, inventory=an_inventory(), holders=(ours, foreign)))
     found = {row.pod_uid: row.workload_id for row in await GpuHolderRow.all()}
     assert found == {"uid-1": workload.id, "uid-2": None}
 
 
+async def used(run: Run) -> list[PodReading]:
+    found = await samples.PODS.readings_of([run], after(-90000), after(90000))
+    return found.get(run, [])
+
+
+async def test_what_the_pods_of_a_server_use_is_asked_for_and_kept(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    assert (await keep(server, a_report(1))).pod_uids == (), "nobody has seen its pod yet"
+    await with_a_pod(workload, attempt)
+    assert (await keep(server, a_report(2))).pod_uids == ("uid-1",)
+    taken = (a_pod_sample(), a_pod_sample(at=after(15), cores=None), a_pod_sample("uid-2"))
+    await keep(server, a_report(3, pod_samples=taken, at=after(15)))
+    assert await used(Run(workload.id, 1)) == [PodReading(START, 1.5, 2048), PodReading(after(15), None, 2048)]
+    assert await PodSampleRow.all().count() == 1, "a pod that is no workload's is nobody's business"
+
+
+async def test_another_server_says_nothing_of_a_pod(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    await with_a_pod(workload, attempt)
+    other = await reports.find_server("default", "gpu-2")
+    assert other is not None
+    kept = await keep(other, a_report(1, node="gpu-2", pod_samples=(a_pod_sample(),)))
+    assert (kept.pod_uids, await used(Run(workload.id, 1))) == ((), [])
+
+
+async def test_late_repeated_and_backward_samples_of_pods_count_once(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    await with_a_pod(workload, attempt)
+    await keep(server, a_report(5, pod_samples=(a_pod_sample(at=after(30), cores=3),), at=after(30)))
+    late = a_report(4, pod_samples=(a_pod_sample(at=after(15), cores=2), a_pod_sample()), at=after(30))
+    assert (await keep(server, late)).is_late
+    await keep(server, replace(late, sequence=3))
+    assert [it.cpu_cores for it in await used(Run(workload.id, 1))] == [1.5, 2, 3]
+
+
+async def test_samples_of_a_pod_that_is_over_are_still_its_attempts(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    await with_a_pod(workload, attempt, ended_at=after(5), cleaned_at=after(9))
+    kept = await keep(server, a_report(1, pod_samples=(a_pod_sample(),), at=after(20)))
+    assert kept.pod_uids == ()
+    assert len(await used(Run(workload.id, 1))) == 1
+
+
+async def test_old_samples_of_pods_are_thinned_out_too(server: UUID):
+    workload, attempt = await a_placed_workload(await an_organization())
+    await with_a_pod(workload, attempt)
+    taken = tuple(a_pod_sample(at=after(-s), cores=4.0) for s in range(0, 7200, 15))
+    await keep(server, a_report(1, pod_samples=taken))
+    tomorrow = START + timedelta(days=1)
+    assert await samples.PODS.thin_out(tomorrow, 0, BY_MINUTE, 10) == 9
+    assert await samples.PODS.thin_out(tomorrow, BY_MINUTE, BY_QUARTER, 10) == 1
+    assert {(it.cpu_cores, it.memory_mib) for it in await used(Run(workload.id, 1))} == {(4.0, 2048)}
+    assert await samples.PODS.purge(tomorrow, 10) == 1
+
+
 async def test_old_samples_are_thinned_out_by_whole_days_and_removed(server: UUID):
     taken = tuple(a_sample(n, at=after(-s), utilization=40.0) for s in range(0, 7200, 15) for n in (0, 1))
     await keep(server, a_report(1, inventory=an_inventory(), samples=taken))
-    assert await samples.thin_out(after(3600), 0, BY_MINUTE, 10) == 0, "the day is not over"
+    assert await samples.GPUS.thin_out(after(3600), 0, BY_MINUTE, 10) == 0, "the day is not over"
     tomorrow = START + timedelta(days=1)
-    assert await samples.thin_out(tomorrow, 0, BY_MINUTE, 1) == 9, "one device at a time"
-    assert await samples.thin_out(tomorrow, 0, BY_MINUTE, 10) == 9
-    assert await samples.thin_out(tomorrow, BY_MINUTE, BY_QUARTER, 10) == 2
+    assert await samples.GPUS.thin_out(tomorrow, 0, BY_MINUTE, 1) == 9, "one device at a time"
+    assert await samples.GPUS.thin_out(tomorrow, 0, BY_MINUTE, 10) == 9
+    assert await samples.GPUS.thin_out(tomorrow, BY_MINUTE, BY_QUARTER, 10) == 2
     assert await GpuSampleRow.all().count() == 2
-    [found] = (await samples.readings_of([Device((await a_gpu()).id)], after(-8000), after(60))).values()
+    [found] = (await samples.GPUS.readings_of([Device((await a_gpu()).id)], after(-8000), after(60))).values()
     assert {it.utilization for it in found} == {40.0}
     assert len(found) == 9
-    assert await samples.purge(START, 10) == 0, "of that day there may be more"
-    assert [await samples.purge(tomorrow, 1) for _ in range(3)] == [1, 1, 0]
+    assert await samples.GPUS.purge(START, 10) == 0, "of that day there may be more"
+    assert [await samples.GPUS.purge(tomorrow, 1) for _ in range(3)] == [1, 1, 0]
 
 
 async def test_what_postgresql_can_not_store_is_replaced(server: UUID):
