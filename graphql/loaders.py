@@ -89,6 +89,7 @@ class Loaders:
         self.servers: DataLoader[str, list[ServerRecord]] = DataLoader(
             _grouped(servers.servers_of_any, "organization_slug"), cache=False
         )
+        self.gpus_in_use: DataLoader[UUID, int | None] = DataLoader(_in_order(reads.gpus_in_use), cache=False)
         self.projects_of: DataLoader[UUID, list[Project]] = DataLoader(
             _grouped(people.projects_in, "organization_id"), cache=False
         )

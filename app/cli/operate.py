@@ -198,6 +198,24 @@ def create_project(organization: str, slug: str, name: str = "") -> None:
 
 
 @admin.command()
+def set_quota(
+    organization: str,
+    project: str,
+    guaranteed: Annotated[int | None, typer.Option(help="Whole GPUs it has a right to; none unless given.")] = None,
+    most: Annotated[int | None, typer.Option("--max", help="Whole GPUs it may use at most; no maximum else.")] = None,
+) -> None:
+    """Say how many GPUs a project is guaranteed and may use at most. What is not given is taken away."""
+
+    async def work() -> None:
+        changed, warning = await administer.set_quota(organization, project, (guaranteed, most), SystemClock().now())
+        _out.print(f"project {changed.slug}: {changed.quota.words}", soft_wrap=True, highlight=False)
+        if warning:
+            _err.print(f"gpuyard: {warning}", markup=False, highlight=False, soft_wrap=True)
+
+    _on_database(work)
+
+
+@admin.command()
 def create_volume(
     organization: str,
     name: Annotated[str, typer.Argument(help="What its workloads call it: lower-case letters, digits, '-'.")],

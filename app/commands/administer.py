@@ -13,10 +13,12 @@ from datetime import datetime
 from uuid import UUID
 
 from app.commands.context import check_name, check_slug
+from app.commands.manage import quota_warning
 from app.domain.errors import ConflictError, InvalidInputError, NotFoundError
 from app.domain.people import ALL_SCOPES, Organization, Project, Role, Scope
+from app.domain.quota import check_quota
 from app.domain.volumes import Volume, VolumeKind, check_source
-from app.store import audit, people, servers, volumes
+from app.store import audit, managing, people, servers, volumes
 from app.store.servers import ServerRecord
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
@@ -57,6 +59,21 @@ async def create_project(slug: str, project: str, name: str, at: datetime) -> Pr
     made = await people.add_project(organization.id, project, check_name("name", name or project), at)
     await note(at, "create_project", slug, project)
     return made
+
+
+async def set_quota(
+    slug: str, project: str, wanted: tuple[int | None, int | None], at: datetime
+) -> tuple[Project, str]:
+    """`wanted`: the GPUs that are guaranteed, and the most. Returns a warning where not all guarantees can be kept."""
+    organization, quota = await _organization(slug), check_quota(*wanted)
+    found = next((it for it in await people.projects_of(organization.id) if it.slug == project), None)
+    if found is None:
+        raise NotFoundError(f"{slug} has no project {project!r}")
+    changed = await managing.set_quota(found.id, quota, found.version)
+    if changed is None:
+        raise ConflictError(f"somebody changed project {project} at the same moment; try again")
+    await note(at, "set_project_quota", slug, f"{project}: {quota.words}")
+    return changed, await quota_warning(organization.id)
 
 
 async def create_volume(

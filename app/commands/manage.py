@@ -31,7 +31,8 @@ from app.domain.people import (
     grantable_expiry,
     require,
 )
-from app.store import managing, people
+from app.domain.quota import Quota, check_quota, over_promised
+from app.store import managing, people, servers
 
 MAX_DAYS = 3650
 
@@ -59,19 +60,61 @@ async def rename_project(
     context: CommandContext, principal: Principal, project_id: UUID, name: str, version: int
 ) -> Project:
     """Raises ConflictError where somebody else was first."""
+    async with _changing_project(context, principal, "rename_project", project_id) as project:
+        renamed = await managing.rename_project(project_id, check_name("name", name), version)
+        return _if_first(renamed, version, f"it is at version {project.version}, named {project.name!r}")
+
+
+async def set_project_quota(
+    context: CommandContext,
+    principal: Principal,
+    project_id: UUID,
+    wanted: tuple[int | None, int | None],
+    version: int,
+) -> tuple[Project, str]:
+    """`wanted`: the GPUs that are guaranteed, and the most. Returns a warning where not all guarantees can be kept.
+
+    Raises InvalidInputError, or ConflictError where somebody else was first.
+    """
+    action, detail = "set_project_quota", Quota(*wanted).words
+    async with _changing_project(context, principal, action, project_id, detail) as project:
+        quota = check_quota(*wanted)
+        now = f"it is at version {project.version}: {project.quota.words}"
+        changed = _if_first(await managing.set_quota(project_id, quota, version), version, now)
+    context.bus.wake_queue()
+    return changed, await quota_warning(project.organization_id)
+
+
+async def quota_warning(organization_id: UUID) -> str:
+    """Says so where the servers on record can't keep all guarantees at once; empty where they can."""
+    quotas = [project.quota for project in await people.projects_of(organization_id)]
+    if not any(quota.guaranteed for quota in quotas):
+        return ""
+    organization = await people.organization_by_id(organization_id)
+    records = await servers.servers_of(organization.slug) if organization else []
+    return over_promised(quotas, sum(record.gpu_count for record in records if record.gone_at is None))
+
+
+@asynccontextmanager
+async def _changing_project(
+    context: CommandContext, principal: Principal, action: str, project_id: UUID, detail: str = ""
+) -> AsyncIterator[Project]:
+    """The project, if the principal may change it; what is done inside is noted once it is done."""
     project = (await people.projects_by_id([project_id])).get(project_id)
     organization = await people.organization_by_id(project.organization_id) if project else None
     slug = organization.slug if organization else ""
-    async with noting_refusals(context, principal, "rename_project", slug, str(project_id)):
+    async with noting_refusals(context, principal, action, slug, str(project_id)):
         if project is None or organization is None or organization.id not in principal.roles:
             raise NotFoundError(f"there is no project {project_id} that you may see")
         require(principal, organization, Permission.MANAGE_PROJECTS)
-        renamed = await managing.rename_project(project_id, check_name("name", name), version)
-        if renamed is None:
-            now = f"it is at version {project.version}, named {project.name!r}"
-            raise ConflictError(f"somebody changed the project since version {version}; {now}. Read it and try again")
-    await note_done(context, principal, "rename_project", slug, str(project_id))
-    return renamed
+        yield project
+    await note_done(context, principal, action, slug, str(project_id), detail)
+
+
+def _if_first(changed: Project | None, version: int, now: str) -> Project:
+    if changed is None:
+        raise ConflictError(f"somebody changed the project since version {version}; {now}. Read it and try again")
+    return changed
 
 
 async def set_member(context: CommandContext, principal: Principal, slug: str, email: str, role: Role) -> None:

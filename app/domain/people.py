@@ -12,6 +12,7 @@ from uuid import UUID
 
 from app.domain.agents import AgentBinding
 from app.domain.errors import ForbiddenError, NotFoundError, PreconditionFailedError
+from app.domain.quota import NO_QUOTA, Quota
 
 
 class Role(StrEnum):
@@ -130,6 +131,7 @@ class Project:
     slug: str
     name: str
     version: int = 1
+    quota: Quota = NO_QUOTA
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,13 @@ def require(principal: Principal, organization: Organization, permission: Permis
         wanted = " or ".join(sorted(_SCOPES_OF[permission]))
         msg = f"this token lacks the scope {wanted}; it has {', '.join(sorted(principal.scopes)) or 'none'}"
         raise ForbiddenError(msg)
+
+
+def allows(principal: Principal, organization_id: UUID, permission: Permission) -> bool:
+    """The same as an answer."""
+    return principal.roles.get(organization_id) in _ROLES_OF[permission] and bool(
+        principal.scopes & _SCOPES_OF[permission]
+    )
 
 
 def may(principal: Principal, organization: Organization, permission: Permission) -> bool:

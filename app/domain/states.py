@@ -133,6 +133,7 @@ class Reason(StrEnum):
     WAITING_FOR_GPUS = "waiting_for_gpus"
     WAITING_FOR_CPU_OR_MEMORY = "waiting_for_cpu_or_memory"
     BEHIND_RESERVATION = "behind_reservation"
+    OVER_QUOTA = "over_quota"
     NO_USABLE_SERVER = "no_usable_server"
     DRIVER_TOO_OLD = "driver_too_old"
     NO_MATCHING_GPU = "no_matching_gpu"
@@ -185,6 +186,7 @@ _REASON_MEANINGS = {
     Reason.WAITING_FOR_GPUS: "no server has enough free GPUs",
     Reason.WAITING_FOR_CPU_OR_MEMORY: "a server has the GPUs free, but not the CPU or memory",
     Reason.BEHIND_RESERVATION: "GPUs that it could have are kept for a workload that goes before it",
+    Reason.OVER_QUOTA: "its project may not use so many GPUs more, or only with preemptible workloads",
     Reason.NO_USABLE_SERVER: "every server that is large enough is closed to new work",
     Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",
     Reason.NO_MATCHING_GPU: "no server has GPUs of the kind that it asks for",

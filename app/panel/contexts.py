@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from app.domain.people import Project
 from app.panel import urls
 from app.panel.charts import Chart
 from app.panel.form import FormView, ReferenceView
 from app.panel.list_views import Difference, Heading, ListView, SearchView
+from app.panel.project_views import ProjectsView
 from app.panel.server_views import ServersView
 from app.panel.usage_views import FiguresView, UsageView
 from app.panel.workload_views import RowView, WorkloadView
@@ -79,12 +79,14 @@ class ErrorPage(Context):
 
 @dataclass(frozen=True)
 class ProjectsPage(Context):
-    """`refusal` says why the person was sent here, empty where nobody was."""
+    """`refusal` says why the person was sent here, empty where nobody was; `notice` what was wrong with a quota."""
 
     template: ClassVar[str] = "projects.html"
     frame: Frame
     refusal: str
-    projects: tuple[Project, ...]
+    listed: ProjectsView
+    form_token: str
+    notice: str = ""
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,30 @@ async def act(
 
     That somebody may not is noted in the audit trail; a form that isn't ours is not: anybody could fill the trail so.
     """
-    session = await signed_in(desk, request)
-    form = await read_form(request)
-    check_form(request, form, session.secret)
-    slug = request.path_params["org"]
+    session, form, slug = await _own_form(desk, request)
     with _leading_away(slug):
         async with noting_refusals(desk.commands, session.principal, action, slug, target):
             access = await open_gpu_workloads(session.principal, slug, permission)
     return Manager(session, access.organization, access.largest_server), form
+
+
+async def change(
+    desk: Desk, request: Request, action: str, target: str, permission: Permission
+) -> tuple[Visitor, dict[str, str]]:
+    """The same where it is no matter whether GPU workloads can be used yet."""
+    session, form, slug = await _own_form(desk, request)
+    with _leading_away(slug):
+        async with noting_refusals(desk.commands, session.principal, action, slug, target):
+            organization = await open_organization(session.principal, slug, permission)
+    return Visitor(session, organization), form
+
+
+async def _own_form(desk: Desk, request: Request) -> tuple[Session, dict[str, str], str]:
+    """Who sent it, what is in it, and the organization's slug."""
+    session = await signed_in(desk, request)
+    form = await read_form(request)
+    check_form(request, form, session.secret)
+    return session, form, request.path_params["org"]
 
 
 async def open_workloads(session: Session, slug: str, permission: Permission) -> Access:

@@ -45,6 +45,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.LOGOUT, session.logout, methods=["POST"]),
         Route(urls.ORGANIZATION, projects.organization),
         Route(urls.PROJECTS, projects.index),
+        Route(urls.QUOTA, projects.set_quota, methods=["POST"]),
         Route(urls.WORKLOADS, workloads.index, methods=["GET"]),
         Route(urls.WORKLOADS, workloads.submit, methods=["POST"]),
         Route(urls.WORKLOADS_LIVE, live.workloads),

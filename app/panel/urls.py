@@ -16,6 +16,7 @@ STATIC = "/static"
 # As routes read them.
 ORGANIZATION = "/orgs/{org}"
 PROJECTS = f"{ORGANIZATION}/projects"
+QUOTA = PROJECTS + "/{id:uuid}/quota"
 SERVERS = f"{ORGANIZATION}/platform/servers"
 CORDON = SERVERS + "/{id:uuid}/cordon"
 UNCORDON = SERVERS + "/{id:uuid}/uncordon"
@@ -59,6 +60,10 @@ def safe_next(path: str) -> str:
 
 def projects(slug: str, reason: str = "") -> str:
     return with_query(_at(PROJECTS, slug), reason=reason)
+
+
+def quota(slug: str, project_id: UUID) -> str:
+    return _at(QUOTA, slug, project_id)
 
 
 def workloads(slug: str, **query: str) -> str:

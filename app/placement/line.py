@@ -34,6 +34,7 @@ class Row(NamedTuple):
     project: UUID | None
     shape: Shape
     hold_seconds: int
+    preemptible: bool = False
 
 
 def aged_area(request: Request) -> float:
@@ -131,4 +132,4 @@ class Turns:
 
 
 def _row(request: Request) -> Row:
-    return Row(request.priority, request.project, request.shape, request.hold_seconds)
+    return Row(request.priority, request.project, request.shape, request.hold_seconds, request.preemptible)

@@ -7,7 +7,7 @@ reservation where the known limits of what runs promise one; others may go befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -19,8 +19,9 @@ from app.placement import words
 from app.placement.calendar import Holds
 from app.placement.demand import NO_HISTORY, History
 from app.placement.explain import explain
-from app.placement.line import Key, Line, aged_area, loads
+from app.placement.line import Key, Line, Row, aged_area, loads
 from app.placement.pool import Pool
+from app.placement.quotas import NO_BUDGETS, Budgets, Ledger
 from app.placement.request import Request
 from app.placement.shape import Shape
 from app.placement.snapshot import ServerCapacity, Snapshot
@@ -73,6 +74,7 @@ class Outlook:
     histories: Mapping[str, History] = field(default_factory=dict)
     used: Mapping[str, Mapping[UUID | None, float]] = field(default_factory=dict)
     reservations: int = 10
+    budgets: Mapping[str, Budgets] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ class Planner:
         for organization, desk in self._desks.items():
             desk.line.renew(waiting[organization])
             desk.renew(pools.get(organization, ()), outlook.histories.get(organization, NO_HISTORY))
-            answered, reserved = desk.decide(outlook, outlook.used.get(organization, {}))
+            ledger = Ledger(outlook.budgets.get(organization, NO_BUDGETS), outlook.now)
+            answered, reserved = desk.decide(outlook, outlook.used.get(organization, {}), ledger)
             answers |= answered
             reservations |= reserved
         return Plan(answers, reservations)
@@ -142,31 +145,38 @@ class _Desk:
             self._pool, self._history = Pool(servers, history), history
 
     def decide(
-        self, outlook: Outlook, used: Mapping[UUID | None, float]
+        self, outlook: Outlook, used: Mapping[UUID | None, float], ledger: Ledger
     ) -> tuple[dict[UUID, Answer], dict[UUID, Reservation]]:
         self._pool.begin(outlook.now, outlook.holds)
         answers: dict[UUID, Answer] = {}
         promised: dict[UUID, Promise] = {}
         turns = self.line.turns(loads(used))
         for row, request in turns:
-            if found := self._pool.place(row.shape, row.hold_seconds):
+            if ledger.refuses(row):
+                turns.drop()
+            elif found := self._pool.place(row.shape, row.hold_seconds):
                 answers[request.workload_id] = _placed(*found)
-            elif len(promised) < outlook.reservations and (start := self._pool.reserve(row.shape, row.hold_seconds)):
+                ledger.take(row)
+            elif len(promised) < outlook.reservations and (start := self._reserve(row, ledger)):
                 promised[request.workload_id] = start
+                ledger.promise(row, start[0])
             else:
                 turns.drop()  # capacity only shrinks within a plan
         for workload_id in answers:
             self.line.remove(workload_id)
-        answers |= self._words()
+        answers |= self._words(ledger, promised)
         answers |= {it: self._with_promise(answers[it], promise) for it, promise in promised.items()}
         return answers, {it: _reserved(*promise) for it, promise in promised.items()}
+
+    def _reserve(self, row: Row, ledger: Ledger) -> Promise | None:
+        return self._pool.reserve(row.shape, row.hold_seconds) if ledger.may_be_promised(row) else None
 
     def _with_promise(self, answer: Answer, promise: Promise) -> Answer:
         start, server = promise
         assert isinstance(answer, Waits), "what could never run was promised a place"  # noqa: S101
         return replace(answer, message=answer.message + words.promised(self._pool.name(server), start))
 
-    def _words(self) -> dict[UUID, Answer]:
+    def _words(self, ledger: Ledger, promised: Collection[UUID]) -> dict[UUID, Answer]:
         """They come last, so that everyone who waits is told of the same servers: as this plan leaves them."""
         told: dict[Shape, Waits | Never] = {}
         answers: dict[UUID, Answer] = {}
@@ -174,6 +184,9 @@ class _Desk:
             if row.shape not in told:
                 told[row.shape] = _worded(row.shape, self._pool)
             answers |= dict.fromkeys(workload_ids, told[row.shape])
+            if isinstance(told[row.shape], Waits) and (over := ledger.why_refused(row)):
+                refused = (it for it in workload_ids if it not in promised)
+                answers |= dict.fromkeys(refused, Waits(Reason.OVER_QUOTA, over))
         return answers
 
 

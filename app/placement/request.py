@@ -32,6 +32,7 @@ class Request:
     run_seconds: int = 3600
     hold_seconds: int = 3600
     wanted: GpuRequirements = ANY_GPU
+    preemptible: bool = False
 
     @property
     def shape(self) -> Shape:

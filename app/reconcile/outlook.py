@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from app.clock import Clock
+from app.domain.gpus import WHOLE
 from app.domain.server import ServerId
 from app.placement.calendar import Hold
 from app.placement.demand import History, counted
 from app.placement.plan import Outlook
+from app.placement.quotas import Budget
 from app.placement.room import Ask
 from app.placement.usage import Run, decayed, faded
-from app.store import reads
+from app.store import people, reads
 from app.store.reads import LiveAttempt
 
 _SUBMISSIONS = 2_000
@@ -58,6 +61,7 @@ class Outlooks:
             holds=_holds(live),
             histories={slugs[it]: found.history for it, found in known.items()},
             used=used,
+            budgets=await _budgets(slugs, live),
         )
 
     async def _of(self, organization: UUID, now: datetime) -> _Known:
@@ -85,6 +89,20 @@ class Outlooks:
 
     def _weight(self, gpus: int, start: datetime, end: datetime, *, now: datetime) -> float:
         return decayed(Run(gpus, start.timestamp(), end.timestamp()), now.timestamp(), self.half_life)
+
+
+async def _budgets(slugs: Mapping[UUID, str], live: Iterable[LiveAttempt]) -> dict[str, dict[UUID | None, Budget]]:
+    """By organization, those of the projects that have a quota, with what they use now."""
+    found: dict[str, dict[UUID | None, Budget]] = {}
+    projects = {project.id: project for project in await people.projects_with_quotas(list(slugs))}
+    used = Counter[UUID | None]()
+    for it in live:
+        if it.project_id in projects and it.kind == WHOLE:
+            used[it.project_id] += it.gpu_count
+    for project in projects.values():
+        budget = Budget(project.name, project.quota, used[project.id], used[project.id])
+        found.setdefault(slugs[project.organization_id], {})[project.id] = budget
+    return found
 
 
 def _same(old: History, new: History) -> History:

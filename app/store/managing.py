@@ -11,6 +11,7 @@ from tortoise.expressions import F
 
 from app.domain.errors import ConflictError
 from app.domain.people import Member, Project, Role, Scope, Token
+from app.domain.quota import Quota
 from app.store import mapping
 from app.store.connection import transaction
 from app.store.models import MembershipRow, OrganizationRow, ProjectRow, TokenRow
@@ -98,5 +99,14 @@ def _token(row: TokenRow) -> Token:
 
 async def rename_project(project_id: UUID, name: str, version: int) -> Project | None:
     """The project as it is then; None where it is no longer at that version."""
-    changed = await ProjectRow.filter(id=project_id, version=version).update(name=name, version=version + 1)
+    return await _change_project(project_id, version, name=name)
+
+
+async def set_quota(project_id: UUID, quota: Quota, version: int) -> Project | None:
+    """The same, with another quota."""
+    return await _change_project(project_id, version, guaranteed_gpus=quota.guaranteed, max_gpus=quota.maximum)
+
+
+async def _change_project(project_id: UUID, version: int, **values: object) -> Project | None:
+    changed = await ProjectRow.filter(id=project_id, version=version).update(**values, version=version + 1)
     return mapping.project(await ProjectRow.get(id=project_id)) if changed else None

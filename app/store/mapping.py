@@ -7,6 +7,7 @@ from typing import Any
 
 from app.domain.gpus import GpuRequirements
 from app.domain.people import Organization, Project
+from app.domain.quota import Quota
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.submission import fingerprint
 from app.domain.volumes import Mount, Volume, VolumeKind
@@ -80,7 +81,8 @@ def organization(row: OrganizationRow) -> Organization:
 
 
 def project(row: ProjectRow) -> Project:
-    return Project(row.id, row.organization_id, row.slug, row.name, row.version)  # type: ignore[attr-defined]
+    quota = Quota(row.guaranteed_gpus, row.max_gpus)
+    return Project(row.id, row.organization_id, row.slug, row.name, row.version, quota)  # type: ignore[attr-defined]
 
 
 def volume(row: VolumeRow) -> Volume:

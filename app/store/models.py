@@ -66,6 +66,8 @@ class ProjectRow(Model):
     name = fields.CharField(max_length=200)
     version = fields.IntField(default=1, db_default=1)
     created_at = fields.DatetimeField()
+    guaranteed_gpus = fields.IntField(null=True)
+    max_gpus = fields.IntField(null=True)
 
     class Meta:
         table = "projects"

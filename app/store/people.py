@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tortoise.exceptions import IntegrityError
+from tortoise.expressions import Q
 
 from app.domain.agents import AgentBinding
 from app.domain.errors import ConflictError
@@ -114,6 +115,14 @@ async def projects_in(organization_ids: Sequence[UUID]) -> list[Project]:
     """Of several organizations, by slug."""
     rows = ProjectRow.filter(organization_id__in=list(organization_ids)).order_by("slug")
     return [mapping.project(row) for row in await rows]
+
+
+async def projects_with_quotas(organization_ids: Sequence[UUID]) -> list[Project]:
+    """Of these organizations, the projects that have any."""
+    has_one = Q(guaranteed_gpus__isnull=False) | Q(max_gpus__isnull=False)
+    return [
+        mapping.project(row) for row in await ProjectRow.filter(has_one, organization_id__in=list(organization_ids))
+    ]
 
 
 async def projects_by_id(ids: Sequence[UUID]) -> dict[UUID, Project]:

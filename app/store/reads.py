@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -10,7 +11,7 @@ from uuid import UUID
 
 from tortoise.expressions import Q
 
-from app.domain.gpus import GpuRequirements
+from app.domain.gpus import WHOLE, GpuRequirements, Kind
 from app.domain.states import Status
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.store import mapping
@@ -87,6 +88,12 @@ class LiveAttempt:
     start_timeout_seconds: int
     organization_id: UUID
     project_id: UUID | None
+    gpu_requirements: dict[str, Any] | None
+
+    @property
+    def kind(self) -> Kind:
+        """Of its GPUs."""
+        return GpuRequirements.read(self.gpu_requirements or {}).kind
 
 
 _OF_ATTEMPT = {"cluster", "server", "gpu_resource", "placed_at", "started_at"}
@@ -97,6 +104,17 @@ async def live_attempts() -> list[LiveAttempt]:
     """Those that are not over."""
     rows = await AttemptRow.filter(cleaned_at=None, ended_at=None).values_list(*_LIVE_COLUMNS)
     return [LiveAttempt(*row) for row in rows]
+
+
+async def gpus_in_use(project_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The whole GPUs that each project's attempts hold; a project that holds none is missing."""
+    live = AttemptRow.filter(cleaned_at=None, ended_at=None, workload__project_id__in=list(project_ids))
+    columns = ("workload__project_id", "workload__gpu_count", "workload__gpu_requirements")
+    found: dict[UUID, int] = defaultdict(int)
+    for project_id, gpus, wanted in await live.values_list(*columns):
+        if GpuRequirements.read(wanted or {}).kind == WHOLE:
+            found[_uuid(project_id)] += gpus
+    return dict(found)
 
 
 async def runs_ended(

@@ -63,6 +63,10 @@ class Mutation:
     rename_project = strawberry.mutation(
         resolver=projects.rename_project, description="Give a project another name. Owners and admins may."
     )
+    set_project_quota = strawberry.mutation(
+        resolver=projects.set_project_quota,
+        description="Say how many GPUs a project is guaranteed, and may use at most. Owners and admins may.",
+    )
     set_member = strawberry.mutation(
         resolver=members.set_member, description="Give a person a role in an organization. Owners may."
     )

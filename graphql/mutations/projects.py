@@ -1,4 +1,4 @@
-"""createProject and renameProject."""
+"""createProject, renameProject and setProjectQuota."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ class RenameProjectInput:
     version: int = strawberry.field(description="The version that was read; if somebody was faster, CONFLICT.")
 
 
+@strawberry.input(description="A project's new quota, in whole GPUs: what is left out or null is taken away.")
+class SetProjectQuotaInput:
+    id: UUID = strawberry.field(description="Which project.")
+    guaranteed_gpus: int | None = strawberry.field(
+        default=None, description="What it has a right to: only preemptible workloads may go beyond it."
+    )
+    max_gpus: int | None = strawberry.field(
+        default=None, description="What it may use at most; not less than what is guaranteed."
+    )
+    version: int = strawberry.field(description="The version that was read; if somebody was faster, CONFLICT.")
+
+
 @strawberry.type(description="The project as it was created.")
 class CreateProjectPayload:
     project: Project = strawberry.field(description="As it is now.")
@@ -34,6 +46,14 @@ class CreateProjectPayload:
 @strawberry.type(description="The project under its new name.")
 class RenameProjectPayload:
     project: Project = strawberry.field(description="As it is now.")
+
+
+@strawberry.type(description="The project with its new quota.")
+class SetProjectQuotaPayload:
+    project: Project = strawberry.field(description="As it is now.")
+    warning: str = strawberry.field(
+        description="Says so where the servers on record can't keep all guarantees at the same time; else empty."
+    )
 
 
 async def create_project(
@@ -52,3 +72,13 @@ async def rename_project(
     commands, principal = info.context.services.commands, await info.context.caller()
     renamed = await manage.rename_project(commands, principal, input.id, input.name, input.version)
     return RenameProjectPayload(project=Project.from_domain(renamed))
+
+
+async def set_project_quota(
+    info: Info,
+    input: Annotated[SetProjectQuotaInput, strawberry.argument(description="Which one, and how much.")],  # noqa: A002
+) -> SetProjectQuotaPayload:
+    commands, principal = info.context.services.commands, await info.context.caller()
+    wanted = (input.guaranteed_gpus, input.max_gpus)
+    changed, warning = await manage.set_project_quota(commands, principal, input.id, wanted, input.version)
+    return SetProjectQuotaPayload(project=Project.from_domain(changed), warning=warning)

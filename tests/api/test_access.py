@@ -46,7 +46,9 @@ MUTATIONS = {
         ],
         WRITERS,
     ),
-    **dict.fromkeys(("createProject", "renameProject", "cordonServer", "uncordonServer"), MANAGERS_OF_THINGS),
+    **dict.fromkeys(
+        ("createProject", "renameProject", "setProjectQuota", "cordonServer", "uncordonServer"), MANAGERS_OF_THINGS
+    ),
     **dict.fromkeys(("setMember", "removeMember", "createToken", "revokeToken"), OWNERS),
     "reportServer": frozenset({"agent"}),
 }
@@ -133,6 +135,7 @@ async def inputs(api: Api) -> dict[str, dict[str, Any]]:
         "submitWorkload": {"organization": "acme", "image": "busybox:1.36"},
         "createProject": {"organization": "acme", "slug": f"p{uuid4().hex[:8]}"},
         "renameProject": {"id": str(api.projects["vision"].id), "name": "x", "version": 1},
+        "setProjectQuota": {"id": str(api.projects["vision"].id), "maxGpus": 1, "version": 1},
         "cordonServer": {"id": str(server.id), "reason": "fans"},
         "uncordonServer": {"id": str(server.id)},
         "setMember": {"organization": "acme", "email": "viewer@example.org", "role": "VIEWER"},

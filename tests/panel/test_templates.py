@@ -14,6 +14,7 @@ from jinja2 import UndefinedError, meta
 from app.domain.errors import Problem
 from app.domain.metrics import edges
 from app.domain.people import Project
+from app.domain.quota import Quota
 from app.domain.states import Phase, Reason, Status
 from app.domain.submission import Defaults
 from app.domain.volumes import Volume, VolumeKind
@@ -24,6 +25,7 @@ from app.panel.charts import Series, bar_chart, line_chart
 from app.panel.contexts import Choice, Context, CurvesView, ErrorPage, Frame, LogView, Notice, Option, Place, UsageForm
 from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
 from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
+from app.panel.project_views import projects_view
 from app.panel.rendering import environment, render
 from app.panel.server_views import ServersView, ServerView
 from app.panel.usage_views import FiguresView, GroupRow, UsageView
@@ -125,6 +127,13 @@ SERVERS = [
 ]
 
 
+PROJECT_LISTS = [
+    projects_view("acme", (), {}, "", may_change=True),
+    projects_view("acme", (PROJECT,), None, "", may_change=False),
+    projects_view("acme", (replace(PROJECT, quota=Quota(0, 8)),), {PROJECT.id: 4}, "warned", may_change=True),
+]
+
+
 def pages() -> Iterator[Context]:
     for frame in FRAMES:
         yield contexts.LoginPage(frame, "token", "a@b.c", "/", "wrong")
@@ -133,8 +142,9 @@ def pages() -> Iterator[Context]:
         yield ErrorPage(frame, 404, "Not Found", "there is nothing", "")
         yield ErrorPage(frame, 500, "Error", "ours", "abc")
         yield contexts.NoOrganizationPage(frame)
-    yield contexts.ProjectsPage(INSIDE, "", ())
-    yield contexts.ProjectsPage(INSIDE, "because", (PROJECT,))
+    for listed in PROJECT_LISTS:
+        yield contexts.ProjectsPage(INSIDE, "", listed, "token")
+        yield contexts.ProjectsPage(INSIDE, "because", listed, "token", "too many")
     for form in FORMS:
         choices = (Choice("all", "/", is_chosen=True), Choice("live", "/?show=live", is_chosen=False))
         for search in SEARCHES:

@@ -6,13 +6,16 @@ from datetime import timedelta
 
 import pytest
 
+from app.domain.gpus import GpuRequirements
+from app.domain.quota import Quota
 from app.domain.server import ServerId
-from app.domain.states import Phase
+from app.domain.states import Phase, Reason
 from app.domain.workload import Workload
 from app.placement.calendar import Hold
 from app.placement.plan import Outlook
+from app.placement.quotas import Budget
 from app.reconcile.outlook import Outlooks
-from app.store import people
+from app.store import managing, people
 from tests.clock import START
 from tests.placement.builders import GI, GPU, node
 from tests.reconcile.builders import SERVER, World
@@ -88,3 +91,36 @@ async def test_a_project_that_used_much_waits_for_one_that_did_not(world: World)
     await tick(world)
     assert [it.id for it in await placed(world)] == [second.id]
     assert (await loaded(first)).waits
+
+
+async def test_a_projects_budget_counts_what_its_attempts_hold(world: World):
+    """Until nothing of them runs; slices and shares are not counted, nor is what has no quota."""
+    made = [await people.add_project(world.organization.id, slug, slug.title(), START) for slug in ("vision", "speech")]
+    vision, speech = made
+    assert (await look(world)).budgets == {}
+    await managing.set_quota(vision.id, Quota(2, 8), 1)
+    await world.place(spec=gpus(2, project_id=vision.id))
+    await world.place(spec=gpus(1, project_id=vision.id, gpu_requirements=GpuRequirements(mig_profile="1g.10gb")))
+    await world.place(spec=gpus(4, project_id=speech.id))
+    stopping = await world.run(spec=gpus(1, project_id=vision.id))
+    await world.cancel(stopping)
+    await world.settle(stopping)
+    assert (await look(world)).budgets == {"acme": {vision.id: Budget("Vision", Quota(2, 8), 3, 3)}}
+    world.cluster.stop_orphans(world.clock.now())
+    await world.settle(stopping)
+    assert (await look(world)).budgets["acme"][vision.id].used == 2
+
+
+async def test_who_is_over_the_quota_is_told_and_placed_once_it_is_raised(world: World):
+    project = await people.add_project(world.organization.id, "vision", "Vision", START)
+    await managing.set_quota(project.id, Quota(None, 2), 1)
+    workload = await world.submit(spec=gpus(4, project_id=project.id))
+    await tick(world)
+    waiting = await loaded(workload)
+    assert (waiting.reason, waiting.message) == (
+        Reason.OVER_QUOTA,
+        "needs 4 GPUs; project Vision uses 0 of at most 2 GPUs",
+    )
+    await managing.set_quota(project.id, Quota(None, 4), 2)
+    await tick(world)
+    assert (await loaded(workload)).phase is Phase.CREATING

@@ -14,12 +14,13 @@ from tortoise.migrations.api import migrate
 from tortoise.models import Model
 
 from app.domain.agents import AgentBinding
+from app.domain.quota import NO_QUOTA, Quota
 from app.domain.server import NO_FLAGS, Cordon
 from app.domain.workload import Attempt, Workload
-from app.store import agent_tokens, logs, mapping, people, reads, servers
+from app.store import agent_tokens, logs, managing, mapping, people, reads, servers
 from app.store.database import APP, normalize_url, opened, tortoise_config
 from app.store.logs import StoredLog
-from app.store.models import AttemptRow, ClusterServerRow, OrganizationRow, TokenRow, WorkloadRow
+from app.store.models import AttemptRow, ClusterServerRow, OrganizationRow, ProjectRow, TokenRow, WorkloadRow
 from tests.clock import START
 from tests.store.full import a_full_attempt, a_full_workload
 
@@ -129,3 +130,21 @@ async def test_a_server_from_before_flags_has_none_and_can_be_given_some(empty_u
         assert await servers.largest_server("acme") == ("gpu-1", 8)
         assert await servers.write_flags(record.id, record.flags, record.flags.cordoned(Cordon("acme", "ada", START)))
         assert [it.flags.version for it in await servers.servers_of("acme")] == [2]
+
+
+async def test_a_project_from_before_quotas_has_none_and_can_be_given_one(empty_url: str):
+    config = tortoise_config(normalize_url(empty_url))
+    organization = {"id": uuid4(), "slug": "acme", "name": "Acme", "gpu_workloads_enabled": True, "event_sequence": 0}
+    project = {"id": uuid4(), "organization_id": organization["id"], "slug": "vision", "name": "Vision"}
+    async with TortoiseContext() as context:
+        await migrate(config=config, target=f"{APP}.0013_gpu_requirements")
+        connection = context.connections.get(config["apps"][APP]["default_connection"])
+        await insert(connection, OrganizationRow, {**organization, "is_default": True, "created_at": START})
+        await insert(connection, ProjectRow, {**project, "version": 3, "created_at": START})
+    async with opened(empty_url):
+        [found] = await people.projects_of(organization["id"])
+        assert (found.id, found.version, found.quota) == (project["id"], 3, NO_QUOTA)
+        changed = await managing.set_quota(found.id, Quota(0, 8), 3)
+        assert changed is not None
+        assert (changed.version, changed.quota) == (4, Quota(0, 8))
+        assert await managing.set_quota(found.id, NO_QUOTA, 3) is None
