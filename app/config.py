@@ -124,6 +124,12 @@ class Settings(BaseSettings):
     retry_base: int = Field(
         Policy.retry_base_seconds, ge=0, description="pause before another server is tried; doubled at each try"
     )
+    termination_grace: int = Field(
+        Policy.termination_grace_seconds,
+        ge=0,
+        le=3600,
+        description="between SIGTERM and SIGKILL for a container that is stopped: preempted, cancelled, at its limit",
+    )
     kubelet_slack: int = Field(
         Policy.kubelet_slack_seconds,
         ge=0,
@@ -272,7 +278,14 @@ class Settings(BaseSettings):
 
     @property
     def policy(self) -> Policy:
-        return Policy(self.kubelet_slack, self.retry_base, self.job_retention, self.log_retention, self.orphan_grace)
+        return Policy(
+            self.kubelet_slack,
+            self.retry_base,
+            self.job_retention,
+            self.log_retention,
+            self.orphan_grace,
+            self.termination_grace,
+        )
 
 
 class DatabaseSettings(BaseSettings):

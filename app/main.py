@@ -98,6 +98,7 @@ async def closing_ports(settings: Settings) -> AsyncIterator[dict[str, Kubernete
 
 def _manifest(settings: Settings) -> ManifestSettings:
     return ManifestSettings(
+        termination_grace_seconds=settings.termination_grace,
         tolerations=settings.tolerations,
         runtime_class=settings.runtime_class,
         image_pull_secrets=settings.image_pull_secrets,

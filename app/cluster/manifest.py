@@ -14,6 +14,7 @@ from typing import Any
 from app.cluster import labels
 from app.cluster.mounts import volumes_and_mounts
 from app.cluster.port import JobSpec
+from app.domain.lifecycle import Policy
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.submission import Defaults
 from app.domain.tolerations import DEFAULT_TOLERATIONS, Toleration
@@ -48,7 +49,7 @@ class ManifestSettings:
     """
 
     image_pull_policy: str | None = None
-    termination_grace_seconds: int = 30
+    termination_grace_seconds: int = Policy.termination_grace_seconds
     tolerations: tuple[Toleration, ...] = DEFAULT_TOLERATIONS
     runtime_class: str = ""
     image_pull_secrets: tuple[str, ...] = ()

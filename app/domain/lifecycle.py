@@ -34,6 +34,7 @@ class Policy:
     job_retention_seconds: int = 24 * 3600
     log_retention_seconds: int = 30 * 24 * 3600
     orphan_grace_seconds: int = 3600  # 0: what nobody expects is reported, and never removed
+    termination_grace_seconds: int = 30
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,7 @@ class Reason(StrEnum):
     WAITING_FOR_GPUS = "waiting_for_gpus"
     WAITING_FOR_CPU_OR_MEMORY = "waiting_for_cpu_or_memory"
     BEHIND_RESERVATION = "behind_reservation"
+    MAKING_ROOM = "making_room"
     OVER_QUOTA = "over_quota"
     NO_USABLE_SERVER = "no_usable_server"
     DRIVER_TOO_OLD = "driver_too_old"
@@ -186,6 +187,7 @@ _REASON_MEANINGS = {
     Reason.WAITING_FOR_GPUS: "no server has enough free GPUs",
     Reason.WAITING_FOR_CPU_OR_MEMORY: "a server has the GPUs free, but not the CPU or memory",
     Reason.BEHIND_RESERVATION: "GPUs that it could have are kept for a workload that goes before it",
+    Reason.MAKING_ROOM: "workloads that are preempted for it are being stopped; it gets their GPUs",
     Reason.OVER_QUOTA: "its project may not use so many GPUs more, or only with preemptible workloads",
     Reason.NO_USABLE_SERVER: "every server that is large enough is closed to new work",
     Reason.DRIVER_TOO_OLD: "no server's driver runs the CUDA version of the image",

@@ -82,6 +82,38 @@ class Calendar:
         self._promised[server].take(wanted, start, seconds)
         self._first_start[server] = min(start, self._first_start.get(server, start))
 
+    def free_by(self, server: ServerId, moment: Moment) -> Amount:
+        """What is free there then, less what is promised."""
+        if promised := self._promised.get(server):
+            return promised.free_at(moment)
+        free = self._free(server)
+        for end in self._ends_on(server):
+            if end.at <= moment:
+                free = free.plus(end.amount)
+        return free
+
+    def would_have_room(
+        self, server: ServerId, leaving: Sequence[Hold], wanted: Amount, start: Moment, seconds: float
+    ) -> bool:
+        """Whether it may be given for so long, if these are gone by its start."""
+        known = self._promised.get(server)
+        timeline = known.copy() if known else Timeline(self.now, self._free(server), self._ends_on(server))
+        for hold in leaving:
+            timeline.give(self._amount(server, hold), start, hold.until)
+        return timeline.fits(wanted, start, seconds)
+
+    def leave(self, server: ServerId, leaving: Sequence[Hold], by: Moment) -> None:
+        """These are gone by then, sooner than was known."""
+        holds = [*self._holds.get(server, ())]
+        for hold in leaving:
+            holds.remove(hold)
+            holds.append(hold._replace(until=by))
+            if promised := self._promised.get(server):
+                promised.give(self._amount(server, hold), by, hold.until)
+        self._holds[server] = sorted(holds)
+        self._ends.pop(server, None)
+        self.changed(server)
+
     def first_start(self, server: ServerId) -> Moment | None:
         """Of those who were promised a place there."""
         return self._first_start.get(server)

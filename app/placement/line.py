@@ -57,6 +57,7 @@ class Line:
         self._key = key
         self._rows: dict[Row, list[_Place]] = {}
         self._requests: dict[UUID, Request] = {}
+        self._nominated: dict[UUID, Request] = {}
 
     def __contains__(self, workload_id: UUID) -> bool:
         return workload_id in self._requests
@@ -66,11 +67,14 @@ class Line:
 
     def add(self, request: Request) -> None:
         self._requests[request.workload_id] = request
-        insort(self._rows.setdefault(_row(request), []), self._place(request))
+        if request.nominated is not None:
+            self._nominated[request.workload_id] = request
+        insort(self._rows.setdefault(row_of(request), []), self._place(request))
 
     def remove(self, workload_id: UUID) -> None:
         request = self._requests.pop(workload_id)
-        row = _row(request)
+        self._nominated.pop(workload_id, None)
+        row = row_of(request)
         places = self._rows[row]
         del places[bisect_left(places, self._place(request))]
         if not places:
@@ -86,6 +90,11 @@ class Line:
                 if known is not None:
                     self.remove(workload_id)
                 self.add(request)
+
+    def nominated(self) -> list[Request]:
+        """Those for whom room is made somewhere, by priority, then in the order of coming."""
+        found = self._nominated.values()
+        return sorted(found, key=lambda it: (-it.priority, it.queued_at, it.workload_id))
 
     def rows(self) -> Iterator[tuple[Row, list[UUID]]]:
         """Everybody, by row; the rows and those in them in a fixed order."""
@@ -131,5 +140,5 @@ class Turns:
         return -row.priority, key + self._loads[number], queued_at, id_, number, at
 
 
-def _row(request: Request) -> Row:
+def row_of(request: Request) -> Row:
     return Row(request.priority, request.project, request.shape, request.hold_seconds, request.preemptible)

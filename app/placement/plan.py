@@ -7,7 +7,7 @@ reservation where the known limits of what runs promise one; others may go befor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -19,13 +19,15 @@ from app.placement import words
 from app.placement.calendar import Holds
 from app.placement.demand import NO_HISTORY, History
 from app.placement.explain import explain
-from app.placement.line import Key, Line, Row, aged_area, loads
+from app.placement.line import Key, Line, Row, aged_area, loads, row_of
 from app.placement.pool import Pool
 from app.placement.quotas import NO_BUDGETS, Budgets, Ledger
+from app.placement.reclaim import Reclaim
 from app.placement.request import Request
 from app.placement.shape import Shape
 from app.placement.snapshot import ServerCapacity, Snapshot
 from app.placement.timeline import Moment
+from app.placement.victims import Running, Victims
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Reservation:
 class Outlook:
     """What a plan goes by beside the queue and the servers, by organization but for what runs, which is by server.
 
-    `used` is what each project has used of late, in GPU-seconds whose weight decays.
+    `used` is what each project has used of late, in GPU-seconds whose weight decays. `running` has what may be
+    preempted, which is gone after `stop_seconds` at the latest.
     """
 
     now: Moment = 0.0
@@ -75,14 +78,29 @@ class Outlook:
     used: Mapping[str, Mapping[UUID | None, float]] = field(default_factory=dict)
     reservations: int = 10
     budgets: Mapping[str, Budgets] = field(default_factory=dict)
+    running: Mapping[str, Sequence[Running]] = field(default_factory=dict)
+    stop_seconds: float = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Attempts to be stopped, as (workload, number), so that the request gets their GPUs on that server."""
+
+    server: ServerId
+    victims: tuple[tuple[UUID, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answers by workload: those that were placed in their order, then the rest."""
+    """The answers by workload: those that were placed in their order, then the rest.
+
+    `preemptions` are by the workload for whose sake they are: one of an organization at most. Who comes next is looked
+    at once that is stored.
+    """
 
     answers: Mapping[UUID, Answer]
     reservations: Mapping[UUID, Reservation] = field(default_factory=dict)
+    preemptions: Mapping[UUID, Preemption] = field(default_factory=dict)
 
     @property
     def placements(self) -> dict[UUID, Place]:
@@ -119,17 +137,45 @@ class Planner:
         pools = snapshot.pools()
         answers: dict[UUID, Answer] = {}
         reservations: dict[UUID, Reservation] = {}
+        preemptions: dict[UUID, Preemption] = {}
         for organization, desk in self._desks.items():
             desk.line.renew(waiting[organization])
             desk.renew(pools.get(organization, ()), outlook.histories.get(organization, NO_HISTORY))
-            ledger = Ledger(outlook.budgets.get(organization, NO_BUDGETS), outlook.now)
-            answered, reserved = desk.decide(outlook, outlook.used.get(organization, {}), ledger)
-            answers |= answered
-            reservations |= reserved
-        return Plan(answers, reservations)
+            made = desk.decide(outlook, organization)
+            answers |= made.answers
+            reservations |= {it: _reserved(*promise) for it, promise in made.promised.items()}
+            preemptions |= made.preemptions
+        return Plan(answers, reservations, preemptions)
 
 
 Promise = tuple[Moment, ServerId]
+
+
+@dataclass
+class _Made:
+    """One organization's part of a plan, as far as it has come. `making_room`: for whom, and where."""
+
+    ledger: Ledger
+    reclaim: Reclaim
+    most_promises: int
+    answers: dict[UUID, Answer] = field(default_factory=dict)
+    promised: dict[UUID, Promise] = field(default_factory=dict)
+    making_room: dict[UUID, ServerId] = field(default_factory=dict)
+    preemptions: dict[UUID, Preemption] = field(default_factory=dict)
+
+    @property
+    def has_promises_left(self) -> bool:
+        return len(self.promised) - len(self.making_room) < self.most_promises
+
+    def has_settled(self, workload_id: UUID) -> bool:
+        return workload_id in self.answers or workload_id in self.promised
+
+
+def _begin(outlook: Outlook, organization: str) -> _Made:
+    budgets = outlook.budgets.get(organization, NO_BUDGETS)
+    victims = Victims(outlook.running.get(organization, ()), budgets)
+    reclaim = Reclaim(victims, outlook.now, outlook.now + outlook.stop_seconds)
+    return _Made(Ledger(budgets, outlook.now), reclaim, outlook.reservations)
 
 
 @dataclass
@@ -144,39 +190,71 @@ class _Desk:
         if history is not self._history or not self._pool.renew(servers):
             self._pool, self._history = Pool(servers, history), history
 
-    def decide(
-        self, outlook: Outlook, used: Mapping[UUID | None, float], ledger: Ledger
-    ) -> tuple[dict[UUID, Answer], dict[UUID, Reservation]]:
+    def decide(self, outlook: Outlook, organization: str) -> _Made:
         self._pool.begin(outlook.now, outlook.holds)
-        answers: dict[UUID, Answer] = {}
-        promised: dict[UUID, Promise] = {}
-        turns = self.line.turns(loads(used))
+        made = _begin(outlook, organization)
+        self._settle_nominated(made)
+        turns = self.line.turns(loads(outlook.used.get(organization, {})))
         for row, request in turns:
-            if ledger.refuses(row):
+            if request.nominated is not None and made.has_settled(request.workload_id):
+                continue
+            if made.ledger.refuses(row):
                 turns.drop()
             elif found := self._pool.place(row.shape, row.hold_seconds):
-                answers[request.workload_id] = _placed(*found)
-                ledger.take(row)
-            elif len(promised) < outlook.reservations and (start := self._reserve(row, ledger)):
-                promised[request.workload_id] = start
-                ledger.promise(row, start[0])
+                made.answers[request.workload_id] = _placed(*found)
+                made.ledger.take(row)
+            elif promise := self._later(row, request, made):
+                made.promised[request.workload_id] = promise
+                made.ledger.promise(row, promise[0])
             else:
                 turns.drop()  # capacity only shrinks within a plan
-        for workload_id in answers:
+        for workload_id in made.answers:
             self.line.remove(workload_id)
-        answers |= self._words(ledger, promised)
-        answers |= {it: self._with_promise(answers[it], promise) for it, promise in promised.items()}
-        return answers, {it: _reserved(*promise) for it, promise in promised.items()}
+        made.answers |= self._words(made)
+        return made
 
-    def _reserve(self, row: Row, ledger: Ledger) -> Promise | None:
-        return self._pool.reserve(row.shape, row.hold_seconds) if ledger.may_be_promised(row) else None
+    def _settle_nominated(self, made: _Made) -> None:
+        """First come those for whom others were preempted: what becomes free for them is nobody else's."""
+        for request in self.line.nominated():
+            server, row = request.nominated, row_of(request)
+            if server is None or made.ledger.refuses(row):
+                continue
+            if resource := self._pool.place_on(server, row.shape, row.hold_seconds):
+                made.answers[request.workload_id] = _placed(server, resource)
+                made.ledger.take(row)
+                continue
+            found = self._pool.first_start(row.shape, row.hold_seconds, server)
+            if found and found[0] <= made.reclaim.gone_by:
+                made.promised[request.workload_id] = self._pool.promise(found[1], row.shape, found[0], row.hold_seconds)
+                made.ledger.promise(row, found[0])
+                made.making_room[request.workload_id] = server
 
-    def _with_promise(self, answer: Answer, promise: Promise) -> Answer:
-        start, server = promise
+    def _later(self, row: Row, request: Request, made: _Made) -> Promise | None:
+        """Keep it a place from some moment on: once room is made for it, or when the known ends allow it."""
+        by_right = made.ledger.is_within_guarantee(row)
+        may_help = made.reclaim.may_help(row, by_right=by_right)
+        may_wait = made.has_promises_left and made.ledger.may_be_promised(row)
+        if not may_help and not may_wait:
+            return None
+        found = self._pool.first_start(row.shape, row.hold_seconds)
+        is_soon = found is not None and found[0] <= made.reclaim.gone_by
+        if may_help and not is_soon and (choice := made.reclaim.choose(row, self._pool, by_right=by_right)):
+            found = made.reclaim.gone_by, choice.number
+            victims = tuple((it.workload_id, it.attempt) for it in choice.victims)
+            made.preemptions[request.workload_id] = Preemption(choice.server, victims)
+            made.making_room[request.workload_id] = choice.server
+        elif not may_wait:
+            return None
+        return self._pool.promise(found[1], row.shape, found[0], row.hold_seconds) if found else None
+
+    def _with_promise(self, workload_id: UUID, answer: Answer, made: _Made) -> Answer:
+        start, server = made.promised[workload_id]
         assert isinstance(answer, Waits), "what could never run was promised a place"  # noqa: S101
+        if workload_id in made.making_room:
+            answer = Waits(Reason.MAKING_ROOM, words.making_room(self._pool.name(server)))
         return replace(answer, message=answer.message + words.promised(self._pool.name(server), start))
 
-    def _words(self, ledger: Ledger, promised: Collection[UUID]) -> dict[UUID, Answer]:
+    def _words(self, made: _Made) -> dict[UUID, Answer]:
         """They come last, so that everyone who waits is told of the same servers: as this plan leaves them."""
         told: dict[Shape, Waits | Never] = {}
         answers: dict[UUID, Answer] = {}
@@ -184,10 +262,10 @@ class _Desk:
             if row.shape not in told:
                 told[row.shape] = _worded(row.shape, self._pool)
             answers |= dict.fromkeys(workload_ids, told[row.shape])
-            if isinstance(told[row.shape], Waits) and (over := ledger.why_refused(row)):
-                refused = (it for it in workload_ids if it not in promised)
+            if isinstance(told[row.shape], Waits) and (over := made.ledger.why_refused(row)):
+                refused = (it for it in workload_ids if it not in made.promised)
                 answers |= dict.fromkeys(refused, Waits(Reason.OVER_QUOTA, over))
-        return answers
+        return answers | {it: self._with_promise(it, answers[it], made) for it in made.promised}
 
 
 def _reserved(start: Moment, server: ServerId) -> Reservation:

@@ -63,7 +63,7 @@ class Pool:
         self._numbers = {(slot.id, slot.resource): number for number, slot in enumerate(self._slots)}
         self._fixed = {server.id: _fixed(server) for server in servers}
         self._possible: dict[Shape, list[tuple[int, Slot, Amount]]] = {}
-        self._calendar = Calendar(self._free_amount, self._given_back)
+        self.calendar = Calendar(self._free_amount, self._given_back)
         self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
         self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
         self._free_but_unusable = shelve((server for server in servers if server.unusable), _free_key)
@@ -74,7 +74,7 @@ class Pool:
 
     def begin(self, now: Moment, holds: Holds) -> None:
         """A plan begins: nothing is reserved. What runs and is not among `holds` may never end."""
-        self._calendar.begin(now, {server: it for server, it in holds.items() if server in self._held})
+        self.calendar.begin(now, {server: it for server, it in holds.items() if server in self._held})
 
     def renew(self, servers: Sequence[ServerCapacity]) -> bool:
         """Take over what is free by now; False, and nothing done, where something else of the servers has changed."""
@@ -107,21 +107,36 @@ class Pool:
         self._take(slot.id, slot.resource, shape, hold_seconds)
         return slot.id, slot.resource
 
-    def reserve(self, shape: Shape, hold_seconds: float) -> tuple[Moment, ServerId] | None:
-        """Promise it a place for the first moment that is certain; None where none is."""
+    def place_on(self, server: ServerId, shape: Shape, hold_seconds: float) -> str | None:
+        """The same on that server and no other: the GPU resource name. None where it does not fit there."""
+        for _, slot, wanted in self.candidates(shape):
+            if slot.id != server or not self._free_amount(server).holds(wanted):
+                continue
+            if self.calendar.has_room(server, wanted, hold_seconds):
+                self._take(server, slot.resource, shape, hold_seconds)
+                return slot.resource
+        return None
+
+    def first_start(
+        self, shape: Shape, hold_seconds: float, server: ServerId | None = None
+    ) -> tuple[Moment, int] | None:
+        """The first moment that is certain, and the number of the place, on that server if one is named; or None."""
         starts = (
             (start, self._held[slot.id][0][1][:3], number)
-            for number, slot, wanted in self._candidates(shape)
-            if (start := self._calendar.first_fit(slot.id, wanted, hold_seconds)) is not None
+            for number, slot, wanted in self.candidates(shape)
+            if server in (None, slot.id)
+            and (start := self.calendar.first_fit(slot.id, wanted, hold_seconds)) is not None
         )
         start, _, number = min(starts, default=(None, (), 0))
-        if start is None:
-            return None
+        return None if start is None else (start, number)
+
+    def promise(self, number: int, shape: Shape, start: Moment, hold_seconds: float) -> tuple[Moment, ServerId]:
+        """Keep it the place of that number from then on."""
         slot = self._slots[number]
-        self._calendar.promise(slot.id, self._amount(slot, shape), start, hold_seconds)
+        self.calendar.promise(slot.id, self._amount(slot, shape), start, hold_seconds)
         return start, slot.id
 
-    def _candidates(self, shape: Shape) -> list[tuple[int, Slot, Amount]]:
+    def candidates(self, shape: Shape) -> list[tuple[int, Slot, Amount]]:
         """Where it might go some day, and what it would take there."""
         found = self._possible.get(shape)
         if found is None:
@@ -134,7 +149,7 @@ class Pool:
         return found
 
     def _has_room(self, slot: Slot, shape: Shape, seconds: float) -> bool:
-        return self._calendar.has_room(slot.id, self._amount(slot, shape), seconds)
+        return self.calendar.has_room(slot.id, self._amount(slot, shape), seconds)
 
     def _amount(self, slot: Slot, shape: Shape) -> Amount:
         return self._given_back(slot.id, _hold(slot.resource, shape, 0.0))
@@ -148,7 +163,7 @@ class Pool:
         return Amount(held[0][1][1], held[0][1][2], tuple(key[0] for _, key in held))
 
     def _take(self, server: ServerId, resource: str, shape: Shape, seconds: float) -> None:
-        self._calendar.begun(server, _hold(resource, shape, self._calendar.now + seconds))
+        self.calendar.begun(server, _hold(resource, shape, self.calendar.now + seconds))
         for at, (shelf, (gpus, cpu, memory, _)) in enumerate(self._held[server]):
             taken = shape.gpu_count if shelf.resource == resource else 0
             self._move(server, at, (gpus - taken, cpu - shape.cpu_millis, memory - shape.memory_bytes, server))
@@ -159,7 +174,7 @@ class Pool:
         self._held[server][at] = (shelf, new)
         number = self._numbers[server, shelf.resource]
         self._rooms.put(number, self._rooms.rooms[number]._replace(whole=new[0], cpu=new[1], memory=new[2]))
-        self._calendar.changed(server)
+        self.calendar.changed(server)
 
     def avoided(self, shape: Shape) -> frozenset[ServerId]:
         """The servers to step over: none where no other could take the shape as it is now, were it idle.
@@ -173,7 +188,7 @@ class Pool:
         found = best(self._free, shape, self.avoided(shape))
         if found is None:
             return None
-        start = self._calendar.first_start(found[0][3])
+        start = self.calendar.first_start(found[0][3])
         return None if start is None else (self._block(*found), start)
 
     def has_large_enough(self, shape: Shape) -> bool:

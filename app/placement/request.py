@@ -14,7 +14,8 @@ from app.placement.shape import Shape
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A waiting workload. `avoid` names servers where an attempt of it was lost.
+    """A waiting workload. `avoid` names servers where an attempt of it was lost; on `nominated` others were preempted
+    for it.
 
     `run_seconds` is its run limit; `hold_seconds` how long it may keep its GPUs at most, with the time it has to start.
     """
@@ -33,6 +34,7 @@ class Request:
     hold_seconds: int = 3600
     wanted: GpuRequirements = ANY_GPU
     preemptible: bool = False
+    nominated: ServerId | None = None
 
     @property
     def shape(self) -> Shape:

@@ -77,6 +77,20 @@ class Timeline:
         for at in range(first, after):
             self._free[at] = self._free[at].minus(wanted)
 
+    def give(self, amount: Amount, start: Moment, end: Moment) -> None:
+        """What was to come back at `end` comes back at `start`."""
+        first, after = self._split(start), self._split(end)
+        for at in range(first, after):
+            self._free[at] = self._free[at].plus(amount)
+
+    def free_at(self, moment: Moment) -> Amount:
+        return self._free[max(0, bisect_right(self._times, moment) - 1)]
+
+    def copy(self) -> Timeline:
+        made = Timeline(self._times[0], self._free[0], ())
+        made._times, made._free = [*self._times], [*self._free]
+        return made
+
     def _split(self, moment: Moment) -> int:
         """Make a step begin at the moment; returns its number."""
         at = bisect_left(self._times, moment)

@@ -57,6 +57,10 @@ def promised(server: str, seconds: float) -> str:
     return f"; it starts on {server} by {moment(seconds)} at the latest, unless something goes before it"
 
 
+def making_room(server: str) -> str:
+    return f"room is being made for it on {server}: workloads that are preempted for it are being stopped there"
+
+
 def listed(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))

@@ -86,7 +86,7 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
-        outlooks = Outlooks(self.clock, self.pace.half_life)
+        outlooks = Outlooks(self.clock, self.pace.half_life, self.policy.termination_grace_seconds)
         self._scheduler = Scheduler(
             self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces, outlooks
         )

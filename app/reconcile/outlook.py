@@ -10,6 +10,7 @@ from uuid import UUID
 
 from app.clock import Clock
 from app.domain.gpus import WHOLE
+from app.domain.lifecycle import Policy
 from app.domain.server import ServerId
 from app.placement.calendar import Hold
 from app.placement.demand import History, counted
@@ -23,7 +24,7 @@ from app.store.reads import LiveAttempt
 _SUBMISSIONS = 2_000
 _GOOD_FOR = timedelta(minutes=1)  # a few submissions and ends more change little
 _HALF_LIVES = 5  # what is older weighs next to nothing
-_STOPPING = 120.0  # seconds past its limit that a run may need to be gone
+_STOPPING = 90.0  # seconds that a run may need to be gone, beside its grace time
 
 Used = Mapping[UUID | None, float]
 
@@ -46,7 +47,17 @@ class Outlooks:
 
     clock: Clock
     half_life: float = 7 * 24 * 3600.0
+    grace: float = Policy.termination_grace_seconds
     _known: dict[UUID, _Known] = field(default_factory=dict)
+
+    @property
+    def stop_seconds(self) -> float:
+        """After which a run that is stopped is certainly gone, as long as its server answers."""
+        return self.grace + _STOPPING
+
+    def longest(self, start_seconds: int, run_seconds: int) -> float:
+        """How long a workload holds what it was given, at most: the time to start, its run limit, and to be stopped."""
+        return start_seconds + run_seconds + self.stop_seconds
 
     async def look(self, slugs: Mapping[UUID, str]) -> Outlook:
         """For the organizations named, by id."""
@@ -58,10 +69,11 @@ class Outlooks:
         used = {slugs[it]: self._used(found, running.get(it, ()), now) for it, found in known.items() if self.half_life}
         return Outlook(
             now=now.timestamp(),
-            holds=_holds(live),
+            holds=_holds(live, self.stop_seconds),
             histories={slugs[it]: found.history for it, found in known.items()},
             used=used,
             budgets=await _budgets(slugs, live),
+            stop_seconds=self.stop_seconds,
         )
 
     async def _of(self, organization: UUID, now: datetime) -> _Known:
@@ -110,20 +122,17 @@ def _same(old: History, new: History) -> History:
     return old if old == new else new
 
 
-def _holds(live: Iterable[LiveAttempt]) -> dict[ServerId, Sequence[Hold]]:
+def _holds(live: Iterable[LiveAttempt], stop_seconds: float) -> dict[ServerId, Sequence[Hold]]:
     holds: dict[ServerId, list[Hold]] = {}
     for it in live:
-        hold = Hold(_gone_by(it), it.gpu_resource, it.gpu_count, it.cpu_millis, it.memory_bytes)
+        hold = Hold(_gone_by(it, stop_seconds), it.gpu_resource, it.gpu_count, it.cpu_millis, it.memory_bytes)
         holds.setdefault(ServerId(it.server, it.cluster), []).append(hold)
     return dict(holds)
 
 
-def _gone_by(it: LiveAttempt) -> float:
+def _gone_by(it: LiveAttempt, stop_seconds: float) -> float:
     """When it has certainly given back what it holds, whatever becomes of it, as long as its server answers."""
     begins = it.started_at or it.placed_at + timedelta(seconds=it.start_timeout_seconds)
-    return begins.astimezone(UTC).timestamp() + longest(0, it.timeout_seconds)
-
-
-def longest(start_seconds: int, run_seconds: int) -> float:
-    """How long a workload holds what it was given, at most: the time to start, its run limit, and to be stopped."""
-    return start_seconds + run_seconds + _STOPPING
+    limit = begins.astimezone(UTC).timestamp() + it.timeout_seconds
+    stopped = it.stop_requested_at
+    return min(limit, stopped.astimezone(UTC).timestamp() if stopped else limit) + stop_seconds

@@ -31,7 +31,7 @@ from app.placement.request import Request
 from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
 from app.reconcile.board import NOTHING_FLAGGED, Board, Flags
 from app.reconcile.claims import Claims
-from app.reconcile.outlook import Outlooks, longest
+from app.reconcile.outlook import Outlooks
 from app.store import people, reads, servers
 from app.store.reads import Waiting
 from app.store.servers import ServerRecord
@@ -83,7 +83,7 @@ class Scheduler:
         slugs = {o.id: o.slug for o in organizations}
         names = [cluster.name for cluster in self.board.clusters]
         flags = await servers.flagged()
-        requests = [_request(w, slugs[w.organization_id], names) for w in queue]
+        requests = [_request(w, slugs[w.organization_id], names, self.outlooks.longest) for w in queue]
         await self.board.inventory.refresh()
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
         outlook = await self.outlooks.look({w.organization_id: slugs[w.organization_id] for w in queue})
@@ -162,7 +162,7 @@ def pool_owner(organizations: Iterable[Organization]) -> Callable[[ObservedNode]
     return lambda node: node.pool or default
 
 
-def _request(waiting: Waiting, slug: str, clusters: Sequence[str]) -> Request:
+def _request(waiting: Waiting, slug: str, clusters: Sequence[str], longest: Callable[[int, int], float]) -> Request:
     return Request(
         workload_id=waiting.id,
         organization=slug,

@@ -81,6 +81,7 @@ class LiveAttempt:
     gpu_resource: str
     placed_at: datetime
     started_at: datetime | None
+    stop_requested_at: datetime | None
     gpu_count: int
     cpu_millis: int
     memory_bytes: int
@@ -96,7 +97,7 @@ class LiveAttempt:
         return GpuRequirements.read(self.gpu_requirements or {}).kind
 
 
-_OF_ATTEMPT = {"cluster", "server", "gpu_resource", "placed_at", "started_at"}
+_OF_ATTEMPT = {"cluster", "server", "gpu_resource", "placed_at", "started_at", "stop_requested_at"}
 _LIVE_COLUMNS = [it.name if it.name in _OF_ATTEMPT else f"workload__{it.name}" for it in fields(LiveAttempt)]
 
 

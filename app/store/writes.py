@@ -41,6 +41,7 @@ class Change:
     """From what was loaded to what was decided. `attempt_before` None with an `attempt` is a new attempt.
 
     `server_version` is that of its server's flags when it was chosen: once they have changed, the choice is void.
+    Changes of one write with the same `together` win or lose as one.
     """
 
     before: Workload
@@ -48,6 +49,7 @@ class Change:
     attempt_before: Attempt | None = None
     attempt: Attempt | None = None
     server_version: int | None = None
+    together: UUID | None = None
 
     @property
     def stored(self) -> Workload:
@@ -125,10 +127,15 @@ async def _judge(
     current = await _flag_versions(connection, [change for write in writes for change in write.changes])
     winners: list[tuple[Change, datetime]] = []
     won: list[list[bool]] = []
+
+    def may_win(change: Change) -> bool:
+        return versions.get(change.before.id) == change.before.version and _holds(change, current)
+
     for write in writes:
         won.append([])
+        void = {change.together for change in write.changes if not may_win(change)} - {None}
         for change in write.changes:
-            did_win = versions.get(change.before.id) == change.before.version and _holds(change, current)
+            did_win = may_win(change) and change.together not in void
             won[-1].append(did_win)
             if did_win:
                 winners.append((change, write.at))
