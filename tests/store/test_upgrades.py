@@ -137,7 +137,7 @@ async def test_a_project_from_before_quotas_has_none_and_can_be_given_one(empty_
     organization = {"id": uuid4(), "slug": "acme", "name": "Acme", "gpu_workloads_enabled": True, "event_sequence": 0}
     project = {"id": uuid4(), "organization_id": organization["id"], "slug": "vision", "name": "Vision"}
     async with TortoiseContext() as context:
-        await migrate(config=config, target=f"{APP}.0013_gpu_requirements")
+        await migrate(config=config, target=f"{APP}.0014_listed_partial_index")
         connection = context.connections.get(config["apps"][APP]["default_connection"])
         await insert(connection, OrganizationRow, {**organization, "is_default": True, "created_at": START})
         await insert(connection, ProjectRow, {**project, "version": 3, "created_at": START})

@@ -3,7 +3,7 @@ from tortoise.migrations import operations as ops
 from tortoise import fields
 
 class Migration(migrations.Migration):
-    dependencies = [('gpuyard', '0013_gpu_requirements')]
+    dependencies = [('gpuyard', '0014_listed_partial_index')]
 
     initial = False
 
