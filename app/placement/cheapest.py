@@ -20,7 +20,7 @@ class Cost(NamedTuple):
 
     priority: int
     lost: int
-    count: int
+    stopped: int
 
 
 class Found(NamedTuple):

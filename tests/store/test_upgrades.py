@@ -134,15 +134,16 @@ async def test_a_server_from_before_flags_has_none_and_can_be_given_some(empty_u
 
 async def test_a_project_from_before_quotas_has_none_and_can_be_given_one(empty_url: str):
     config = tortoise_config(normalize_url(empty_url))
-    organization = {"id": uuid4(), "slug": "acme", "name": "Acme", "gpu_workloads_enabled": True, "event_sequence": 0}
-    project = {"id": uuid4(), "organization_id": organization["id"], "slug": "vision", "name": "Vision"}
+    owner = uuid4()
+    organization = {"id": owner, "slug": "acme", "name": "Acme", "gpu_workloads_enabled": True, "event_sequence": 0}
+    project = {"id": uuid4(), "organization_id": owner, "slug": "vision", "name": "Vision"}
     async with TortoiseContext() as context:
         await migrate(config=config, target=f"{APP}.0014_listed_partial_index")
         connection = context.connections.get(config["apps"][APP]["default_connection"])
         await insert(connection, OrganizationRow, {**organization, "is_default": True, "created_at": START})
         await insert(connection, ProjectRow, {**project, "version": 3, "created_at": START})
     async with opened(empty_url):
-        [found] = await people.projects_of(organization["id"])
+        [found] = await people.projects_of(owner)
         assert (found.id, found.version, found.quota) == (project["id"], 3, NO_QUOTA)
         changed = await managing.set_quota(found.id, Quota(0, 8), 3)
         assert changed is not None
