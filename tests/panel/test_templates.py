@@ -142,9 +142,8 @@ def pages() -> Iterator[Context]:
         yield ErrorPage(frame, 404, "Not Found", "there is nothing", "")
         yield ErrorPage(frame, 500, "Error", "ours", "abc")
         yield contexts.NoOrganizationPage(frame)
-    for listed in PROJECT_LISTS:
-        yield contexts.ProjectsPage(INSIDE, "", listed, "token")
-        yield contexts.ProjectsPage(INSIDE, "because", listed, "token", "too many")
+    yield from (contexts.ProjectsPage(INSIDE, "", it, "token") for it in PROJECT_LISTS)
+    yield from (contexts.ProjectsPage(INSIDE, "because", it, "token", "too many") for it in PROJECT_LISTS)
     for form in FORMS:
         choices = (Choice("all", "/", is_chosen=True), Choice("live", "/?show=live", is_chosen=False))
         for search in SEARCHES:
