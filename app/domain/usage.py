@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -125,10 +126,12 @@ def used(
     """By period, then group; where nothing was used there is nothing. Whole seconds, rounded at the end."""
     seconds: defaultdict[tuple[int, tuple[str, ...]], float] = defaultdict(float)
     workloads: defaultdict[tuple[int, tuple[str, ...]], set[UUID]] = defaultdict(set)
+    starts = [start for start, _ in parts]
     for stretch in stretches:
         group = stretch.group(by)
-        for number, (start, end) in enumerate(parts):
-            if overlap := stretch.span.overlap(start, end, now):
+        first = max(0, bisect_right(starts, stretch.span.start) - 1)
+        for number in range(first, bisect_left(starts, stretch.span.end or now)):
+            if overlap := stretch.span.overlap(*parts[number], now):
                 key = (number, group)
                 seconds[key] += overlap * stretch.span.amount
                 workloads[key].add(stretch.workload_id)

@@ -102,7 +102,7 @@ def _view(slug: str, asked: _Asked, found: Measured, parts: Edges, charts: tuple
 
 def _why_none(asked: _Asked, found: Measured) -> str:
     return why_no_curves(
-        has_started=asked.run is not None,
+        started_at=asked.run.start if asked.run else None,
         is_over=asked.workload.status.is_terminal,
         devices=len(found.uses),
         shared=sum(use.is_shared for use in found.uses),

@@ -58,11 +58,11 @@ ENDS = {"failed": "FAILED", "cancelled": "CANCELLED"}
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def workloads(product: Product) -> dict[str, str]:
     """One of each look; the address of each."""
+    whole = await product.submit(gpuCount=8, envVars={"SIM_SECONDS": 600})
+    await product.until(whole["id"], status="RUNNING")
     made = {kind: (await product.submit(**wanted))["id"] for kind, wanted in KINDS.items()}
-    waiting = await product.submit(gpuCount=8, envVars={"SIM_SECONDS": 600})
     made |= {"waiting": (await product.submit(gpuCount=8))["id"], "cancelled": (await product.submit())["id"]}
     await product.cancel(made["cancelled"])
-    await product.until(waiting["id"], status="RUNNING")
     for kind in ("completed", "nonzero", "failed", "cancelled"):
         await product.until(made[kind], status=ENDS.get(kind, "COMPLETED"))
     return {kind: f"{LIST}/{workload_id}" for kind, workload_id in made.items()}
@@ -95,6 +95,25 @@ async def test_before_signing_in(meet: Meet, name: str):
 async def test_inside(meet: Meet, owners_cookies: StorageState, workloads: dict[str, str], name: str):
     person = await meet(allowed=[NOT_FOUND], cookies=owners_cookies)
     await person.open(INSIDE[name])
+    await must_be_good(person.page)
+
+
+NEWS_IN_A_MORPH = """async () => {
+  const main = document.getElementById('main'), news = main.innerHTML.replace('As a table', 'As another table');
+  document.querySelector('figure details').open = true;
+  await htmx.swap({target: main, text: news, swap: 'innerMorph', sourceElement: main});
+}"""
+
+
+async def test_a_table_that_was_opened_stays_open_when_news_come(
+    meet: Meet, owners_cookies: StorageState, workloads: dict[str, str]
+):
+    person = await meet(cookies=owners_cookies)
+    await person.open(INSIDE["usage"])
+    await person.page.evaluate(NEWS_IN_A_MORPH)
+    table = person.page.locator("figure details")
+    await expect(table.locator("summary")).to_have_text("As another table")
+    await expect(table).to_have_attribute("open", "")
     await must_be_good(person.page)
 
 

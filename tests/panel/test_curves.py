@@ -123,6 +123,8 @@ async def test_why_there_is_none(panel: Panel):
     never = await panel.end(await panel.placed(await panel.workload()), **failed)
     assert metric_words.NEVER_STARTED in (await curves(panel, never)).text
     unknown = await panel.running(await panel.workload())
+    assert metric_words.NONE_YET in (await curves(panel, unknown)).text
+    panel.clock.advance(120)
     assert metric_words.NO_DEVICE in (await curves(panel, unknown)).text
 
 
@@ -159,7 +161,7 @@ async def test_another_organizations_are_not_there(panel: Panel):
 
 
 def test_words_about_the_time_that_samples_are_kept():
-    told = {"has_started": True, "is_over": True, "devices": 1, "shared": 0, "now": START}
+    told = {"started_at": START - timedelta(days=400), "is_over": True, "devices": 1, "shared": 0, "now": START}
     kept = timedelta(days=365)
     assert "365 days" in metric_words.why_no_curves(**told, end=START - kept, kept_for=kept)  # type: ignore[arg-type]
     soon = START - kept + timedelta(seconds=1)
