@@ -138,7 +138,7 @@ async def test_a_project_from_before_quotas_has_none_and_can_be_given_one(empty_
     organization = {"id": owner, "slug": "acme", "name": "Acme", "gpu_workloads_enabled": True, "event_sequence": 0}
     project = {"id": uuid4(), "organization_id": owner, "slug": "vision", "name": "Vision"}
     async with TortoiseContext() as context:
-        await migrate(config=config, target=f"{APP}.0014_listed_partial_index")
+        await migrate(config=config, target=f"{APP}.0015_pod_samples")
         connection = context.connections.get(config["apps"][APP]["default_connection"])
         await insert(connection, OrganizationRow, {**organization, "is_default": True, "created_at": START})
         await insert(connection, ProjectRow, {**project, "version": 3, "created_at": START})
