@@ -13,6 +13,7 @@ from app.domain.agents import Freshness
 from app.domain.filters import SortField
 from app.domain.metrics import MetricType as WorkloadMetricType
 from app.domain.people import Role, Scope
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.tallies import TallyGroup as TelemetryGroup
 from app.domain.tallies import TallyType as TelemetryType
@@ -29,6 +30,7 @@ __all__ = [
     "HealthReason",
     "Period",
     "Phase",
+    "Priority",
     "Reason",
     "Role",
     "Scope",
@@ -52,6 +54,7 @@ E = TypeVar(
     Scope,
     SortField,
     VolumeKind,
+    Priority,
     Health,
     HealthReason,
     DriverState,
@@ -81,6 +84,7 @@ _register(Action, "WorkloadAction", "What may be asked of a workload. A mutation
 _register(Role, "Role", "What a person is in an organization.")
 _register(Scope, "TokenScope", "What a token may be used for.")
 _register(SortField, "WorkloadSortField", "What the list of workloads can be sorted by.")
+_register(Priority, "WorkloadPriority", "How urgent a workload is: a higher class goes before all of a lower one.")
 _register(VolumeKind, "VolumeKind", "What a volume is.")
 _register(Health, "GpuHealth", "How a GPU is.")
 _register(HealthReason, "GpuHealthReason", "Why a GPU is not OK.")

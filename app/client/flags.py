@@ -26,6 +26,8 @@ SUBMISSION = {
     "gpuRequirements.computeCapability": "--compute-capability",
     "gpuRequirements.migProfile": "--mig-profile",
     "gpuRequirements.shared": "--shared",
+    "priority": "--priority",
+    "preemptible": "--preemptible",
     "mounts": "--mount",
     "labels": "--label",
     "envVars": "--env",

@@ -13,6 +13,7 @@ from app.client.durations import parse_duration
 from app.client.session import ORGANIZATION, workload_id
 
 STATUSES = ("pending", "running", "completed", "failed", "cancelled", "timeout")
+PRIORITIES = ("very-low", "low", "medium", "high", "very-high")
 LIMITS = "Limits"
 _HERE = "Connection"
 
@@ -40,6 +41,14 @@ def statuses(text: str) -> list[str]:
     if unknown := [word for word in words if word not in STATUSES]:
         raise typer.BadParameter(f"{unknown[0][:40]!r} is no status; there are {', '.join(STATUSES)}")
     return [word.upper() for word in words]
+
+
+def priority(text: str) -> str:
+    """`very-high` as the API spells it. Raises typer.BadParameter."""
+    word = text.strip().lower().replace("_", "-")
+    if word not in PRIORITIES:
+        raise typer.BadParameter(f"{text[:40]!r} is no priority; there are {', '.join(PRIORITIES)}")
+    return word.replace("-", "_").upper()
 
 
 Server = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from app.client.options import LIMITS, duration, option_of
+from app.client.options import LIMITS, PRIORITIES, duration, option_of, priority
 from app.client.pairs import label, mount
 
 _NEEDS = "What it needs"
@@ -49,6 +49,13 @@ QueueTimeout = Annotated[int | None, duration("--queue-timeout", "Limit of waiti
 MaxRetries = Annotated[
     int | None,
     typer.Option(help="How often it may run again after a server failed it. 0 unless given.", rich_help_panel=LIMITS),
+]
+Priority = Annotated[
+    str | None,
+    typer.Option(parser=priority, metavar="PRIORITY", help=f"{', '.join(PRIORITIES)}. medium unless given."),
+]
+Preemptible = Annotated[
+    bool, typer.Option("--preemptible", help="It may be stopped, and started anew later, to make room for others.")
 ]
 Env = Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=value, or NAME for the value it has here.")]
 EnvFile = Annotated[list[str] | None, typer.Option(help="File of such lines; - is standard input.")]

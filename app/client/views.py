@@ -19,7 +19,7 @@ _UNIT = 1024
 
 def workloads_table(workloads: Sequence[Workload], now: datetime, *, wide: bool) -> Table:
     header = ("ID", "NAME", "STATUS", "EXIT", "GPUS", "SERVER", "AGE")
-    more = ("CLUSTER", "RAN", "PROJECT", "BY", "IMAGE") if wide else ()
+    more = ("CLUSTER", "PRIORITY", "RAN", "PROJECT", "BY", "IMAGE") if wide else ()
     return Table((*header, *more, "MESSAGE"), tuple(_row(it, now, wide=wide) for it in workloads))
 
 
@@ -28,6 +28,7 @@ def _row(it: Workload, now: datetime, *, wide: bool) -> tuple[str, ...]:
     cells = (it["id"], it["name"], status(it), text(it["exitCode"]), text(it["gpuCount"]), it["server"] or "", age)
     more = (
         it["cluster"] or "",
+        _priority(it),
         _ran(it, now),
         (it["project"] or {}).get("slug", ""),
         it["submittedBy"],
@@ -64,6 +65,7 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("environment", ", ".join(variable["name"] for variable in it["envVars"])),
         ("mounts", ", ".join(_mount(mount) for mount in it["mounts"])),
         ("labels", ", ".join(f"{label['key']}={label['value']}" for label in it["labels"])),
+        ("priority", _priority(it)),
         ("limits", _limits(it)),
         ("project", f"{project['slug']} ({project['name']})" if project else ""),
         ("job", it["jobName"]),
@@ -125,6 +127,10 @@ def _limits(it: Workload) -> str:
     waiting = "none" if queue is None else format_duration(queue)
     run, start = format_duration(it["timeoutSeconds"]), format_duration(it["startTimeoutSeconds"])
     return f"run {run}, start {start}, waiting {waiting}, {it['maxRetries']} retries"
+
+
+def _priority(it: Workload) -> str:
+    return it["priority"].lower().replace("_", " ") + (", preemptible" if it["preemptible"] else "")
 
 
 def _mount(it: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from app.domain import requests
 from app.domain.errors import ConflictError, InvalidInputError
 from app.domain.gpu_requirements import check_fits_largest
 from app.domain.gpus import WHOLE, GpuRequirements
-from app.domain.people import Permission, Principal
+from app.domain.people import Permission, Principal, require_priority
 from app.domain.submission import Draft, check_submission, fingerprint
 from app.domain.volumes import check_known
 from app.domain.workload import Submission, Workload
@@ -32,6 +32,7 @@ async def submit_workload(context: CommandContext, principal: Principal, slug: s
     async with noting_refusals(context, principal, "submit_workload", slug):
         access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
         spec = check_submission(draft, context.defaults)
+        require_priority(principal, access.organization, spec.priority)
         if earlier := await submitted_before(access.organization.id, spec):
             return earlier
         await check_against_records(access, spec)

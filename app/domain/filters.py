@@ -8,13 +8,14 @@ what has no exit code yet, and `exitCode!=0` finds it as well. Text is compared 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import UUID
 
 from app.domain.errors import InvalidInputError, Problem
+from app.domain.priority import parse_priority
 from app.domain.states import Phase, Reason, Status
 
 MAX_CONDITIONS = 10
@@ -52,12 +53,13 @@ class Kind(StrEnum):
     MOMENT = "an ISO 8601 time, in UTC unless it names its offset"
     ID = "a UUID"
     CHOICE = "one of its enum's values"
+    PRIORITY = "one of the priorities, which are in order"
 
     @property
     def operators(self) -> tuple[Operator, ...]:
         if self is Kind.TEXT:
             return _TEXTUAL
-        return _ORDERED if self in (Kind.NUMBER, Kind.MOMENT) else _EQUALITY
+        return _ORDERED if self in (Kind.NUMBER, Kind.MOMENT, Kind.PRIORITY) else _EQUALITY
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ _FIELDS = (
     ListField("attempt", Kind.NUMBER),
     ListField("exitCode", Kind.NUMBER),
     ListField("succeeded", Kind.BOOLEAN),
+    ListField("priority", Kind.PRIORITY),
+    ListField("preemptible", Kind.BOOLEAN),
     ListField("server", Kind.TEXT, longest=253),
     ListField("cluster", Kind.TEXT, longest=63),
     ListField("projectId", Kind.ID),
@@ -128,6 +132,8 @@ class SortField(StrEnum):
     START_TIMEOUT_SECONDS = "startTimeoutSeconds"
     QUEUE_TIMEOUT_SECONDS = "queueTimeoutSeconds"
     MAX_RETRIES = "maxRetries"
+    PRIORITY = "priority"
+    PREEMPTIBLE = "preemptible"
     RETRIES_USED = "retriesUsed"
     ATTEMPT = "attempt"
     EXIT_CODE = "exitCode"
@@ -298,19 +304,12 @@ def _no_expression(expression: str) -> ExpressionError:
 
 
 def _value(field: ListField, text: str) -> Value:
-    match field.kind:
-        case Kind.TEXT:
-            return _text(text, field.longest)
-        case Kind.NUMBER:
-            return _number(text, field.largest)
-        case Kind.BOOLEAN:
-            return _boolean(text)
-        case Kind.MOMENT:
-            return _moment(text)
-        case Kind.ID:
-            return _id(text)
-        case Kind.CHOICE:
-            return _of_choices(field, text)
+    """Raises ValueError."""
+    if field.kind is Kind.TEXT:
+        return _text(text, field.longest)
+    if field.kind is Kind.NUMBER:
+        return _number(text, field.largest)
+    return _of_choices(field, text) if field.kind is Kind.CHOICE else _READ[field.kind](text)
 
 
 def _text(text: str, longest: int) -> str:
@@ -356,3 +355,11 @@ def _of_choices(field: ListField, text: str) -> str:
     if found is None:
         raise ValueError(f"expected one of {', '.join(sorted(field.choices))}, found {text[:40]!r}")
     return found
+
+
+_READ: Mapping[Kind, Callable[[str], Value]] = {
+    Kind.BOOLEAN: _boolean,
+    Kind.MOMENT: _moment,
+    Kind.ID: _id,
+    Kind.PRIORITY: lambda text: int(parse_priority(text)),
+}

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from app.domain.agents import AgentBinding
 from app.domain.errors import ForbiddenError, NotFoundError, PreconditionFailedError
+from app.domain.priority import DEFAULT_PRIORITY, Priority
 from app.domain.quota import NO_QUOTA, Quota
 
 
@@ -63,6 +64,7 @@ class Permission(StrEnum):
     VIEW_ORGANIZATION = "view_organization"
     READ_WORKLOADS = "read_workloads"
     WRITE_WORKLOADS = "write_workloads"
+    RAISE_PRIORITY = "raise_priority"
     MANAGE_PROJECTS = "manage_projects"
     MANAGE_SERVERS = "manage_servers"
     MANAGE_ORGANIZATION = "manage_organization"
@@ -73,6 +75,7 @@ _ROLES_OF: dict[Permission, frozenset[Role]] = {
     Permission.VIEW_ORGANIZATION: frozenset(Role),
     Permission.READ_WORKLOADS: _MANAGERS,
     Permission.WRITE_WORKLOADS: _MANAGERS,
+    Permission.RAISE_PRIORITY: frozenset({Role.OWNER}),
     Permission.MANAGE_PROJECTS: _MANAGERS,
     Permission.MANAGE_SERVERS: _MANAGERS,
     Permission.MANAGE_ORGANIZATION: frozenset({Role.OWNER}),
@@ -81,6 +84,7 @@ _SCOPES_OF: dict[Permission, frozenset[Scope]] = {
     Permission.VIEW_ORGANIZATION: ALL_SCOPES,
     Permission.READ_WORKLOADS: frozenset({Scope.WORKLOADS_READ, Scope.WORKLOADS_WRITE}),
     Permission.WRITE_WORKLOADS: frozenset({Scope.WORKLOADS_WRITE}),
+    Permission.RAISE_PRIORITY: frozenset({Scope.WORKLOADS_WRITE}),
     Permission.MANAGE_PROJECTS: frozenset({Scope.ORGANIZATION_ADMIN}),
     Permission.MANAGE_SERVERS: frozenset({Scope.ORGANIZATION_ADMIN}),
     Permission.MANAGE_ORGANIZATION: frozenset({Scope.ORGANIZATION_ADMIN}),
@@ -89,6 +93,7 @@ _WHOSE = {
     Permission.VIEW_ORGANIZATION: "this is for the people",
     Permission.READ_WORKLOADS: "GPU workloads are for owners and admins",
     Permission.WRITE_WORKLOADS: "GPU workloads are for owners and admins",
+    Permission.RAISE_PRIORITY: f"priorities above {DEFAULT_PRIORITY.words} are given by owners",
     Permission.MANAGE_PROJECTS: "projects are managed by owners and admins",
     Permission.MANAGE_SERVERS: "servers are managed by owners and admins",
     Permission.MANAGE_ORGANIZATION: "members and service tokens are managed by owners",
@@ -185,6 +190,17 @@ def may(principal: Principal, organization: Organization, permission: Permission
     except (ForbiddenError, NotFoundError):
         return False
     return True
+
+
+def highest_priority(principal: Principal, organization: Organization) -> Priority:
+    """That the principal may give: one above the usual takes its turn from everybody else's workloads."""
+    return max(Priority) if may(principal, organization, Permission.RAISE_PRIORITY) else DEFAULT_PRIORITY
+
+
+def require_priority(principal: Principal, organization: Organization, priority: Priority) -> None:
+    """Raise ForbiddenError unless the principal may give it."""
+    if priority > DEFAULT_PRIORITY:
+        require(principal, organization, Permission.RAISE_PRIORITY)
 
 
 def unknown_organization(slug: str) -> NotFoundError:

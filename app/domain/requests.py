@@ -67,14 +67,13 @@ def restore(workload: Workload) -> Workload:
     return replace(workload, deleted_at=None)
 
 
-def retry(workload: Workload, new_id: UUID, by: str, key: str | None, now: datetime) -> Workload:
-    """A new workload of the same request; this one must have ended and stays as it is."""
+def retry(workload: Workload, new_id: UUID, by: str, spec: Submission, now: datetime) -> Workload:
+    """A new workload of the request as it is asked for now; this one must have ended and stays as it is."""
     if not workload.status.is_terminal:
         raise ConflictError(
             f"workload {workload.id} has not ended; it is {workload.phase}: {workload.message}. "
             "Retry it once it has, or submit another one"
         )
-    spec = replace(workload.spec, idempotency_key=key)
     return replace(accept(new_id, workload.organization_id, spec, by, now), retry_of=workload.id)
 
 

@@ -14,6 +14,7 @@ from app.domain.errors import InvalidInputError, Problem
 from app.domain.gpu_requirements import NOTHING_ASKED, GpuDraft, check_gpu_requirements
 from app.domain.image import ImageReference, resolve_image
 from app.domain.labels import check_labels
+from app.domain.priority import DEFAULT_PRIORITY, Priority
 from app.domain.quantity import format_cpu, format_memory, parse_cpu, parse_memory
 from app.domain.volumes import Mount, check_mounts
 from app.domain.workload import Resources, Submission
@@ -34,7 +35,14 @@ MAX_MEMORY = 64 * 2**40
 MIN_SHARED_MEMORY = 2**20
 MAX_RETRIES = 10
 # Left out of a fingerprint where nobody gave them: an idempotency key from before they existed still finds its request.
-_LATER_FIELDS: dict[str, object] = {"labels": (), "mounts": (), "shared_memory_bytes": None, "gpu_requirements": {}}
+_LATER_FIELDS: dict[str, object] = {
+    "labels": (),
+    "mounts": (),
+    "shared_memory_bytes": None,
+    "gpu_requirements": {},
+    "priority": DEFAULT_PRIORITY,
+    "preemptible": False,
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ class Draft:
     shared_memory: str | None = None
     cuda: str | None = None
     gpu_requirements: GpuDraft = NOTHING_ASKED
+    priority: Priority = DEFAULT_PRIORITY
+    preemptible: bool = False
     idempotency_key: str | None = None
 
 
@@ -113,6 +123,8 @@ def check_submission(draft: Draft, defaults: Defaults) -> Submission:
         mounts=tuple(draft.mounts),
         shared_memory_bytes=shared_memory,
         gpu_requirements=gpu_requirements,
+        priority=draft.priority,
+        preemptible=draft.preemptible,
         project_id=draft.project_id,
         idempotency_key=key,
     )

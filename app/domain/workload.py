@@ -10,6 +10,7 @@ from uuid import UUID
 
 from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.labels import Labels
+from app.domain.priority import DEFAULT_PRIORITY, Priority
 from app.domain.server import ServerId
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.volumes import Mount
@@ -43,7 +44,8 @@ class Resources:
 class Submission:
     """A checked request: everything in it may be stored and sent to a cluster as it is.
 
-    `shared_memory_bytes` None leaves the size of /dev/shm to a setting of the installation.
+    `shared_memory_bytes` None leaves the size of /dev/shm to a setting of the installation. `priority` is the only part
+    that may be changed later. `preemptible`: it may be stopped, and started anew, to make room for others.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Submission:
     mounts: tuple[Mount, ...] = ()
     shared_memory_bytes: int | None = None
     gpu_requirements: GpuRequirements = ANY_GPU
+    priority: Priority = DEFAULT_PRIORITY
+    preemptible: bool = False
     project_id: UUID | None = None
     idempotency_key: str | None = None
 

@@ -16,6 +16,7 @@ from app.domain.gpu_requirements import GpuDraft
 from app.domain.image import resolve_image
 from app.domain.labels import parse_labels
 from app.domain.people import Project
+from app.domain.priority import DEFAULT_PRIORITY, Priority, parse_priority
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.shell_words import split_words
 from app.domain.submission import (
@@ -52,6 +53,8 @@ FIELDS = {
     "computeCapability": "",
     "migProfile": "",
     "gpuShared": "",
+    "priority": DEFAULT_PRIORITY.words,
+    "preemptible": "",
     "sharedMemory": "",
     "cuda": "",
     "labels": "",
@@ -111,6 +114,7 @@ class FormView:
     cpu_per_gpu: str
     memory_per_gpu: str
     shared_memory_per_gpu: str
+    priorities: tuple[str, ...]
     volumes: tuple[VolumeChoice, ...]
     mount_rows: tuple[MountRow, ...]
     request_key: str
@@ -130,6 +134,7 @@ class Surroundings:
     largest_server: tuple[str, int]
     defaults: Defaults
     volumes: tuple[Volume, ...] = ()
+    highest_priority: Priority = DEFAULT_PRIORITY
 
 
 def form_view(
@@ -150,6 +155,7 @@ def form_view(
         cpu_per_gpu=format_cpu(around.defaults.cpu_millis_per_gpu),
         memory_per_gpu=format_memory(around.defaults.memory_bytes_per_gpu),
         shared_memory_per_gpu=format_memory(around.defaults.shared_memory_bytes_per_gpu),
+        priorities=tuple(it.words for it in Priority if it <= around.highest_priority),
         volumes=volume_choices(around.volumes),
         mount_rows=rows,
         request_key=str(uuid4()),
@@ -217,6 +223,8 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         shared_memory=typed["sharedMemory"].strip() or None,
         cuda=typed["cuda"],
         gpu_requirements=_gpus(typed),
+        priority=_read(problems, "priority", lambda: _priority(typed["priority"])) or DEFAULT_PRIORITY,
+        preemptible=bool(typed["preemptible"]),
         idempotency_key=idempotency_key or None,
     )
     if problems:
@@ -262,6 +270,13 @@ def _number(problems: list[Problem], typed: Mapping[str, str], field: str) -> in
         problems.append(Problem(field, f"{text[:40]!r} is not a whole number"))
         return None
     return int(text)
+
+
+def _priority(text: str) -> Priority:
+    try:
+        return parse_priority(text or FIELDS["priority"])
+    except ValueError as error:
+        raise InvalidInputError.of("priority", str(error)) from None
 
 
 def _project(text: str) -> UUID | None:

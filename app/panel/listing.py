@@ -138,7 +138,7 @@ class Listing:
             return Heading(label)
         is_present = self.order.by is by
         order = Order(by)
-        order = replace(order, is_descending=order.field.kind in (Kind.NUMBER, Kind.MOMENT))
+        order = replace(order, is_descending=order.field.kind in (Kind.NUMBER, Kind.MOMENT, Kind.PRIORITY))
         direction = ""
         if is_present:
             direction = "descending" if self.order.is_descending else "ascending"

@@ -230,6 +230,8 @@ def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:
         "CUDA": spec.cuda or "",
         "Command": shlex.join(spec.command),
         "Arguments": shlex.join(spec.args),
+        "Priority": spec.priority.words,
+        "Preemptible": "yes" if spec.preemptible else "",
         "Retries allowed": str(spec.max_retries or ""),
         "Shared memory": "" if spec.shared_memory_bytes is None else format_memory(spec.shared_memory_bytes),
         "Mounts": ", ".join(_mount_words(mount) for mount in spec.mounts),

@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from app.commands.context import noting_refusals
 from app.commands.submit_workload import Submitted, submit_workload
 from app.domain.errors import ConflictError, InvalidInputError, Problem
+from app.domain.people import highest_priority
 from app.domain.workload import Workload
 from app.panel import frames, guards, urls
 from app.panel.contexts import FormFragment, ReferenceFragment, WorkloadsPage
@@ -108,7 +109,14 @@ class WorkloadsPages:
     async def _around(self, manager: Manager) -> Surroundings:
         projects = tuple(await people.projects_of(manager.organization.id))
         named = tuple(await volumes.volumes_of(manager.organization.id))
-        return Surroundings(manager.slug, projects, manager.largest_server, self.desk.commands.defaults, named)
+        return Surroundings(
+            manager.slug,
+            projects,
+            manager.largest_server,
+            self.desk.commands.defaults,
+            named,
+            highest_priority(manager.principal, manager.organization),
+        )
 
 
 async def _accepted_before(manager: Manager, text: str) -> AcceptedView | None:

@@ -171,6 +171,7 @@ def _request(waiting: Waiting, slug: str, clusters: Sequence[str], longest: Call
         memory_bytes=waiting.memory_bytes,
         queued_at=waiting.queued_at,
         cuda=CudaVersion.parse(waiting.cuda) if waiting.cuda else None,
+        priority=waiting.priority,
         project=waiting.project_id,
         run_seconds=waiting.timeout_seconds,
         hold_seconds=ceil(longest(waiting.start_timeout_seconds, waiting.timeout_seconds)),

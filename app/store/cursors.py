@@ -61,7 +61,9 @@ def _sorted_value(field: ListField, value: object) -> Value | None:
     """As it was in the list. Raises ValueError for what the field can't hold."""
     if value is None:
         return None
-    if field.kind is Kind.NUMBER:
+    if field.kind is Kind.BOOLEAN and type(value) is bool:
+        return value
+    if field.kind in (Kind.NUMBER, Kind.PRIORITY):
         if type(value) is not int or abs(value) > field.largest:
             raise ValueError(value)
         return value

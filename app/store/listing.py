@@ -16,7 +16,7 @@ from uuid import UUID
 from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 
-from app.domain.filters import Condition, Kind, ListField, Operator, Order, Value, can_be_ascii, search_pattern
+from app.domain.filters import Condition, ListField, Operator, Order, Value, can_be_ascii, search_pattern
 from app.domain.people import Project
 from app.domain.states import TERMINAL_STATUSES, Status
 from app.domain.workload import Workload
@@ -233,7 +233,7 @@ def _value(field: ListField, row: WorkloadRow, slugs: dict[UUID, str]) -> Value 
 def _condition(condition: Condition, projects: Sequence[Project]) -> Q:
     if condition.field.name == "project":
         return _among([p for p in projects if condition.holds(p.slug)], or_none=condition.holds(None))
-    if condition.field.kind is Kind.BOOLEAN:
+    if condition.field.name == "succeeded":
         return _any_of([_SUCCEEDED[value] for value in (True, False, None) if condition.holds(value)])
     if condition.value is None:
         return _emptiness(condition)

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.domain.gpus import GpuRequirements
 from app.domain.people import Organization, Project
+from app.domain.priority import Priority
 from app.domain.quota import Quota
 from app.domain.states import WAITING_PHASES, Phase, Reason, Status
 from app.domain.submission import fingerprint
@@ -17,7 +18,7 @@ from app.store.models import AttemptRow, EventRow, OrganizationRow, ProjectRow, 
 WAITING = [phase.value for phase in WAITING_PHASES]
 
 _SAME_IN_SPEC = ("name", "image", "timeout_seconds", "start_timeout_seconds", "queue_timeout_seconds", "max_retries")
-_SPEC_ONLY = (*_SAME_IN_SPEC, "cuda", "shared_memory_bytes", "project_id", "idempotency_key")
+_SPEC_ONLY = (*_SAME_IN_SPEC, "cuda", "shared_memory_bytes", "preemptible", "project_id", "idempotency_key")
 _STATE_SAME = (
     "submitted_by",
     "created_at",
@@ -114,6 +115,7 @@ def _spec(row: WorkloadRow) -> Submission:
         labels=tuple((key, value) for key, value in row.labels or ()),
         mounts=tuple(Mount(**mount) for mount in row.mounts or ()),  # type: ignore[arg-type]
         gpu_requirements=GpuRequirements.read(row.gpu_requirements or {}),
+        priority=Priority(row.priority),
         **_take(row, _SPEC_ONLY),
     )
 
@@ -143,6 +145,7 @@ def workload_state(noun: Workload) -> dict[str, Any]:
         "status": noun.status.value,
         "phase": noun.phase.value,
         "reason": noun.reason.value,
+        "priority": int(noun.spec.priority),
         "queued_at": noun.queued_at or noun.created_at,
         "avoid_servers": list(noun.avoid_servers),
         "gpus": list(noun.gpus),

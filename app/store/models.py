@@ -208,6 +208,8 @@ class WorkloadRow(Model):
     mounts = fields.JSONField[list[dict[str, object]]](null=True)
     shared_memory_bytes = fields.BigIntField(null=True)
     gpu_requirements = fields.JSONField[dict[str, object]](null=True)  # null: none
+    priority = fields.IntField(default=50, db_default=50)  # the number of a class
+    preemptible = fields.BooleanField(default=False, db_default=False)
     process = fields.JSONField[dict[str, object]]()  # env_vars, command, args
     status = fields.CharField(max_length=16)
     phase = fields.CharField(max_length=16)

@@ -55,6 +55,8 @@ class Waiting:
     timeout_seconds: int
     start_timeout_seconds: int
     gpu_requirements: dict[str, Any] | None
+    priority: int
+    preemptible: bool
     queued_at: datetime
     not_before: datetime | None
     queue_timeout_seconds: int | None
@@ -89,6 +91,8 @@ class LiveAttempt:
     start_timeout_seconds: int
     organization_id: UUID
     project_id: UUID | None
+    priority: int
+    preemptible: bool
     gpu_requirements: dict[str, Any] | None
 
     @property

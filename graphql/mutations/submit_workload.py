@@ -9,9 +9,11 @@ import strawberry
 
 from app.commands.submit_workload import submit_workload as submit
 from app.domain.gpu_requirements import NOTHING_ASKED, GpuDraft
+from app.domain.priority import DEFAULT_PRIORITY
 from app.domain.submission import Draft
 from app.domain.volumes import Mount
 from app.graphql.context import Info
+from app.graphql.enums import Priority
 from app.graphql.nodes.workload import Workload
 
 
@@ -102,6 +104,12 @@ class SubmitWorkloadInput:
     gpu_requirements: GpuRequirementsInput | None = strawberry.field(
         default=None, description="What each GPU must be. Any whole GPU will do unless given."
     )
+    priority: Priority = strawberry.field(
+        default=DEFAULT_PRIORITY, description="How urgent it is. Above MEDIUM for owners and their tokens only."
+    )
+    preemptible: bool = strawberry.field(
+        default=False, description="Whether it may be stopped, and started anew later, to make room for others."
+    )
     idempotency_key: str | None = strawberry.field(
         default=None, description="Same key and same request: the first workload. Same key, other request: CONFLICT."
     )
@@ -127,6 +135,8 @@ class SubmitWorkloadInput:
             shared_memory=self.shared_memory,
             cuda=self.cuda,
             gpu_requirements=self.gpu_requirements.to_draft() if self.gpu_requirements else NOTHING_ASKED,
+            priority=self.priority,
+            preemptible=self.preemptible,
             idempotency_key=self.idempotency_key,
         )
 

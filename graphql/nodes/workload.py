@@ -16,7 +16,7 @@ from app.domain.errors import InvalidInputError
 from app.domain.quantity import format_cpu
 from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
-from app.graphql.enums import Action, EventType, Phase, Reason, Status
+from app.graphql.enums import Action, EventType, Phase, Priority, Reason, Status
 from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.metrics import DEFAULT_SAMPLES, End, Metric, NumberOfSamples, Start, Types, metrics_of, query
 from app.graphql.nodes.project import Project
@@ -231,6 +231,12 @@ class Workload:
     shared_memory_bytes: Long | None = strawberry.field(
         description="Size of /dev/shm where one was given; null: a setting of the installation."
     )
+    priority: Priority = strawberry.field(
+        description="How urgent it is; a higher class goes before all of a lower one."
+    )
+    preemptible: bool = strawberry.field(
+        description="Whether it may be stopped, and started anew later, to make room for others."
+    )
     server: str | None = strawberry.field(description="Where it runs or ran; null while it waits.")
     cluster: str | None = strawberry.field(description="The cluster that the server is in; null while it waits.")
     gpus: list[str] = strawberry.field(description="UUIDs of its physical GPUs, once the cluster has told.")
@@ -279,6 +285,8 @@ class Workload:
             labels=[Label(key=key, value=value) for key, value in spec.labels],
             mounts=[Mount(name=m.name, path=m.path, read_only=m.read_only) for m in spec.mounts],
             shared_memory_bytes=None if spec.shared_memory_bytes is None else Long(spec.shared_memory_bytes),
+            priority=spec.priority,
+            preemptible=spec.preemptible,
             server=noun.server or None,
             cluster=noun.cluster or None,
             gpus=list(noun.gpus),

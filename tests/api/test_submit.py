@@ -9,11 +9,12 @@ from uuid import UUID
 import pytest
 
 from app.domain.gpus import ANY_GPU
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Resources, Workload
 from app.store import reads, servers
-from tests.api.world import SUBMIT, Api, a_request, written
+from tests.api.world import CANCEL, SUBMIT, Api, a_request, written
 from tests.clock import START
 from tests.placement.builders import node
 
@@ -44,14 +45,16 @@ EVERY_FIELD: dict[str, Any] = {
     "sharedMemory": "1Gi",
     "cuda": "12.4",
     "gpuRequirements": {"products": ["H100", "A100 80GB"], "memory": "40G", "computeCapability": "8.0"},
+    "priority": "LOW",
+    "preemptible": True,
     "idempotencyKey": "once",
 }
 SLICES = {"migProfile": "1g.10gb"}
 SHOWN = """
   id name jobName status phase reason message succeeded exitCode signal imageReference gpuCount cpu memoryBytes
   timeoutSeconds startTimeoutSeconds queueTimeoutSeconds envVars { name value } command args
-  maxRetries cuda labels { key value } mounts { name path readOnly } sharedMemoryBytes server gpus submittedBy
-  gpuRequirements { products memoryBytes computeCapability migProfile shared }
+  maxRetries priority preemptible cuda labels { key value } mounts { name path readOnly } sharedMemoryBytes server gpus
+  submittedBy gpuRequirements { products memoryBytes computeCapability migProfile shared }
   createdAt startedAt completedAt cancelRequestedAt project { slug } attempts { number } events { type }
 """
 
@@ -89,6 +92,7 @@ async def test_every_field_reaches_the_stored_workload(api: Api):
     assert (spec.name, spec.project_id, spec.idempotency_key) == ("night run", project, "once")
     assert (spec.command, spec.args) == (("/bin/sh", "-c"), ("echo $HOME", ""))
     assert (spec.max_retries, spec.shared_memory_bytes, spec.cuda) == (3, 2**30, "12.4")
+    assert (spec.priority, spec.preemptible) == (Priority.LOW, True)
     assert spec.labels == (("example.org/team", "vision"), ("empty", ""))
     assert spec.mounts == (Mount("data", "/data", read_only=True), Mount("models", "/models"))
 
@@ -97,6 +101,7 @@ async def test_what_the_answer_shows_is_what_a_later_read_shows(api: Api):
     shown = await api.submit(SHOWN, projectId=str(api.projects["vision"].id), **EVERY_FIELD)
     assert shown == await api.workload(shown["id"], SHOWN)
     assert shown["envVars"] == EVERY_FIELD["envVars"]
+    assert (shown["priority"], shown["preemptible"]) == ("LOW", True)
     assert (shown["labels"], shown["maxRetries"], shown["cuda"]) == (EVERY_FIELD["labels"], 3, "12.4")
     assert [(it["name"], it["path"], it["readOnly"]) for it in shown["mounts"]] == [
         ("data", "/data", True),
@@ -125,6 +130,7 @@ async def test_what_is_left_out_gets_the_defaults(api: Api):
     assert (spec.project_id, spec.idempotency_key, spec.max_retries) == (None, None, 0)
     assert (spec.labels, spec.mounts, spec.shared_memory_bytes, spec.cuda) == ((), (), None, None)
     assert spec.gpu_requirements == ANY_GPU
+    assert (spec.priority, spec.preemptible) == (Priority.MEDIUM, False)
 
 
 async def test_slices_and_shares_are_asked_for_instead_of_whole_gpus(api: Api):
@@ -159,6 +165,25 @@ async def test_a_retry_asks_for_the_same_gpus(api: Api):
 async def test_who_may_submit(api: Api, who: str):
     workload = await stored(await api.submit(who=who))
     assert workload.submitted_by == ("token service" if who == "service" else f"{who}@example.org")
+
+
+@pytest.mark.parametrize("who", ["admin", "service"])
+@pytest.mark.parametrize("priority", ["HIGH", "VERY_HIGH"])
+async def test_above_the_usual_only_owners_submit(api: Api, who: str, priority: str):
+    error = await api.refuse_submit(who=who, priority=priority)
+    assert error["code"] == "FORBIDDEN"
+    assert error["message"] == "priorities above medium are given by owners of acme; your role is admin"
+    assert await written() == {"workloads": 0, "attempts": 0, "events": 0, "audit": 1}
+    assert (await stored(await api.submit(who="owner", priority=priority))).spec.priority.name == priority
+
+
+async def test_a_retry_keeps_the_priority_as_far_as_the_caller_may_give_it(api: Api):
+    retry = "mutation($id: UUID!) { retryWorkload(input: {id: $id}) { workload { priority preemptible } } }"
+    first = await api.submit(who="owner", priority="VERY_HIGH", preemptible=True)
+    await api.data(CANCEL, {"id": first["id"]})
+    for who, priority in (("owner", "VERY_HIGH"), ("admin", "MEDIUM")):
+        again = (await api.data(retry, {"id": first["id"]}, who=who))["retryWorkload"]["workload"]
+        assert again == {"priority": priority, "preemptible": True}
 
 
 async def test_a_submission_wakes_who_waits_for_it(api: Api):

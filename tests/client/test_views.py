@@ -39,6 +39,8 @@ def workload(**changed: Any) -> dict[str, Any]:
         "startTimeoutSeconds": 1800,
         "queueTimeoutSeconds": None,
         "maxRetries": 2,
+        "priority": "VERY_HIGH",
+        "preemptible": False,
         "cuda": None,
         "labels": [],
         "mounts": [],
@@ -84,8 +86,10 @@ def test_the_list():
 
 def test_the_wide_list_has_more():
     header, row = lines(views.workloads_table([ENDED], NOW, wide=True))
-    assert " ".join(header.split()) == "ID NAME STATUS EXIT GPUS SERVER AGE CLUSTER RAN PROJECT BY IMAGE MESSAGE"
-    assert row.split()[6:12] == ["3m12s", "east", "1m", "vision", "owner@example.org", "busybox:1.36"]
+    assert (
+        " ".join(header.split()) == "ID NAME STATUS EXIT GPUS SERVER AGE CLUSTER PRIORITY RAN PROJECT BY IMAGE MESSAGE"
+    )
+    assert row.split()[6:14] == ["3m12s", "east", "very", "high", "1m", "vision", "owner@example.org", "busybox:1.36"]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +113,7 @@ def test_details_name_variables_without_their_values():
     assert facts["args"] == "sh -c 'echo hi'"
     assert facts["GPUs"] == "8: not known yet"
     assert facts["CPU, memory"] == "4, 16Gi"
+    assert facts["priority"] == "very high"
     assert facts["limits"] == "run 1h, start 30m, waiting none, 2 retries"
     assert facts["submitted"] == "2026-11-30 11:56:48 UTC, 3m12s ago by owner@example.org"
     assert {"server", "cluster", "exit code", "started", "ended", "ran", "project", "command"}.isdisjoint(facts)
@@ -121,6 +126,7 @@ def test_details_of_what_was_asked_for():
     facts = dict(views.details(asked, NOW))
     assert facts["mounts"] == "data:/data:ro, out:/out"
     assert facts["labels"] == "team=a, empty="
+    assert dict(views.details(workload(preemptible=True), NOW))["priority"] == "very high, preemptible"
     assert (facts["CUDA"], facts["shared memory"]) == ("12.4", "8Gi")
 
 

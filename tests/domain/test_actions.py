@@ -29,7 +29,7 @@ RULES: dict[Action, Callable[[Workload], Workload]] = {
     Action.CANCEL: cancel,
     Action.HOLD: lambda workload: requests.hold(workload, "ada", NOW),
     Action.RELEASE: lambda workload: requests.release(workload, "ada", NOW),
-    Action.RETRY: lambda workload: requests.retry(workload, UUID(int=7), "ada", None, NOW),
+    Action.RETRY: lambda workload: requests.retry(workload, UUID(int=7), "ada", workload.spec, NOW),
     Action.DELETE: lambda workload: requests.delete(workload, NOW),
     Action.RESTORE: requests.restore,
 }

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from app.domain.errors import InvalidInputError, Problem
 from app.domain.gpu_requirements import GpuDraft, check_fits_largest
 from app.domain.gpus import WHOLE, GpuRequirements
+from app.domain.priority import Priority
 from app.domain.submission import Defaults, Draft, check_submission, fingerprint
 from app.domain.volumes import Mount
 from app.domain.workload import Resources, Submission
@@ -272,6 +273,8 @@ OTHER: list[dict[str, Any]] = [
     {"shared_memory": "8Gi"},
     {"cuda": "12.3"},
     {"gpu_requirements": GpuDraft(products=["H100"])},
+    {"priority": Priority.LOW},
+    {"preemptible": True},
 ]
 
 

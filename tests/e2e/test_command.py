@@ -33,6 +33,7 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
     flags = [
         *("--gpus", "2", "--timeout", "1h30m", "--start-timeout", "10m", "--queue-timeout", "60", "--name", "train"),
         *("--project", "vision", "--cpu", "500m", "--memory", "2Gi", "--tag", "latest", "--idempotency-key", "flags"),
+        *("--priority", "very-high", "--preemptible"),
         *("--max-retries", "1", "--shared-memory", "1Gi", "--cuda", "12.2", "--label", "team=a", "--label", "b="),
         *("--gpu-product", "H100", "--gpu-product", "A100 80GB", "--gpu-memory", "40G", "--compute-capability", "8.0"),
         *("--env-file", str(tmp_path / "env"), "--env", "A=b=c $HOME", "-e", "INHERITED", "--", "-x", "echo hi"),
@@ -52,6 +53,8 @@ async def test_every_flag_reaches_the_workload(shared_product: Product, tmp_path
         "cpu": "500m",
         "memoryBytes": 2 * 2**30,
         "sharedMemoryBytes": 2**30,
+        "priority": "VERY_HIGH",
+        "preemptible": True,
         "maxRetries": 1,
         "cuda": "12.2",
         "gpuRequirements": {

@@ -7,17 +7,21 @@ from typing import Any
 import pytest
 
 from app.domain.gpus import GpuRequirements
+from app.domain.priority import Priority
 from app.domain.volumes import Mount, Volume, VolumeKind
 from app.store import volumes
 from tests.clock import START
 from tests.panel.world import HTMX, LIST, Page, Panel, location, written
 from tests.store.builders import newest
 
+NAMES = {priority.words for priority in Priority}
 EXTRAS = {
     "image": "busybox",
     "maxRetries": "2",
     "sharedMemory": " 1Gi ",
     "cuda": "12.4",
+    "priority": "very low",
+    "preemptible": "yes",
     "gpuProducts": " H100,, A100  80GB ",
     "gpuMemory": "40G",
     "computeCapability": "8.0",
@@ -52,9 +56,12 @@ async def test_what_the_folded_part_says_is_stored_and_shown_on_the_page(acme: P
     assert spec.mounts == (Mount("data", "/data", read_only=True), Mount("models", "/models"))
     assert spec.labels == (("team", "vision"), ("run", "7"))
     assert (spec.max_retries, spec.shared_memory_bytes, spec.cuda) == (2, 2**30, "12.4")
+    assert (spec.priority, spec.preemptible) == (Priority.VERY_LOW, True)
     assert spec.gpu_requirements == GpuRequirements(("H100", "A100 80GB"), 40 * 10**9, (8, 0))
     for words in (
         "Asked for 1 GPU of product H100 or A100 80GB with 40G of memory or more and compute capability 8.0 or higher",
+        "Priority very low",
+        "Preemptible yes",
         "Retries allowed 2",
         "Shared memory 1Gi",
         "Mounts data at /data (read-only), models at /models",
@@ -75,6 +82,15 @@ async def test_the_form_offers_the_organizations_volumes_by_name_only(acme: Pane
     assert not page.all("details", **{"class": "more", "open": ""})
 
 
+@pytest.mark.parametrize(("who", "offered"), [("admin", 3), ("owner", 5)])
+async def test_the_form_offers_the_priorities_that_one_may_give(panel: Panel, who: str, offered: int):
+    async with panel.browser(who) as browser:
+        page = Page.of((await browser.get(LIST)).text)
+        location(await browser.post(LIST, {"image": "busybox"}))
+    assert {it.words for it in list(Priority)[:offered]} == NAMES & {it.get("value") for it in page.all("option")}
+    assert (await submitted(panel)).spec.priority is Priority.MEDIUM
+
+
 async def test_without_volumes_there_is_nothing_to_mount(panel: Panel):
     async with panel.browser() as browser:
         page = Page.of((await browser.get(LIST)).text)
@@ -90,6 +106,7 @@ WRONG = [
     ({"mounts.2.path": "/data"}, "mounts", "'/data' is given twice"),
     ({"labels": "team"}, "labels", "'team' has no '='"),
     ({"labels": "kubernetes.io/a=b"}, "labels", "is not free to use"),
+    ({"priority": "urgent"}, "priority", "ust be one of very low, low, medium, high, very high; it is 'urgent'"),
     ({"maxRetries": "11"}, "maxRetries", "ust be between 0 and 10"),
     ({"maxRetries": "few"}, "maxRetries", "'few' is not a whole number"),
     ({"sharedMemory": "1Ti"}, "sharedMemory", "which it is part of; it is 1Ti"),

@@ -38,6 +38,14 @@ def test_priority_goes_before_everything_else():
     assert order(request(1), request(2, 8, priority=1)) == [2, 1]
 
 
+def test_one_whose_priority_changed_has_another_place():
+    line, urgent = Line(), request(3, 8, age=-HOUR, priority=90)
+    queue = [request(1), request(2), request(3, 8, age=-HOUR)]
+    for third, expected in ((queue[2], [1, 2, 3]), (urgent, [3, 1, 2]), (queue[2], [1, 2, 3])):
+        line.renew({it.workload_id: it for it in (*queue[:2], third)})
+        assert [it.workload_id.int for _, it in line.turns({})] == expected
+
+
 def test_the_order_of_those_who_wait_is_the_same_later():
     queue = [request(1, 4, age=9 * HOUR), request(2, 1), request(3, 2, age=HOUR), request(4, 8, age=30 * HOUR)]
     before = order(*queue)

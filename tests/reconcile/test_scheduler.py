@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.cluster.port import Kind
 from app.domain.observed import ObservedNode
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Resources, Workload
 from tests.clock import START
@@ -68,6 +69,15 @@ async def test_who_came_first_is_placed_first(world: World):
         "needs 1 GPU; none is free; "
         "it starts on gpu-1 by 2026-11-30 13:33 UTC at the latest, unless something goes before it"
     )
+
+
+async def test_a_higher_priority_goes_first_whatever_came_before(world: World):
+    have(world, node(SERVER, 1))
+    await world.submit(spec=gpus(1))
+    world.clock.advance(60)
+    urgent = await world.submit(spec=gpus(1, priority=Priority.HIGH))
+    await tick(world)
+    assert [w.id for w in await placed(world)] == [urgent.id]
 
 
 async def test_the_same_words_are_told_once(world: World):

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from app.domain.gpus import GpuRequirements
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Resources, Submission, Workload
@@ -34,6 +35,8 @@ def a_full_submission(project_id: UUID | None) -> Submission:
         mounts=(Mount("data", "/data/ü", read_only=True), Mount("models", "/models")),
         shared_memory_bytes=2**35 + 1,
         gpu_requirements=GpuRequirements(("H100", "A100 80GB"), 2**36, (8, 0), "1g.10gb", is_shared=True),
+        priority=Priority.VERY_HIGH,
+        preemptible=True,
         project_id=project_id,
         idempotency_key="key-1",
     )

@@ -30,6 +30,8 @@ def value_of(field: ListField, workload: Workload, project: str | None) -> Value
         "attempt": workload.attempt,
         "exitCode": workload.exit_code,
         "succeeded": workload.succeeded,
+        "priority": int(spec.priority),
+        "preemptible": spec.preemptible,
         "server": workload.server or None,
         "cluster": workload.cluster or None,
         "projectId": spec.project_id,

@@ -25,6 +25,7 @@ from app.domain.filters import (
     parse_conditions,
 )
 from app.domain.people import Organization
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import listing, people
@@ -59,6 +60,8 @@ async def a_fleet_of_workloads(organization: Organization) -> list[tuple[Workloa
                 "queue_timeout_seconds": None if i % 5 else 30 + i % 2,
                 "project_id": project.id if project else None,
                 "max_retries": i % 2,
+                "priority": list(Priority)[i % 5],
+                "preemptible": i % 4 == 1,
             },
             status=status,
             phase=Phase.QUEUED,
@@ -88,6 +91,7 @@ def values_to_ask_for(field: ListField) -> list[Value | None]:
         Kind.MOMENT: moments,
         Kind.ID: [UUID(int=1)],
         Kind.CHOICE: sorted(field.choices)[:4],
+        Kind.PRIORITY: [10, 50, 90],
     }
     return list(of_kind[field.kind])
 

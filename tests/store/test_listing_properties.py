@@ -18,6 +18,7 @@ from hypothesis.strategies import SearchStrategy
 
 from app.domain.filters import FIELDS, Condition, Kind, ListField, Operator, Order, SortField, parse_conditions
 from app.domain.people import Organization, Project
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import people
@@ -124,6 +125,8 @@ def a_row(organization: Organization, project: Project | None, random: Random) -
             "image": random.choice(("nvidia/cuda:12.2.0", "NVIDIA/x", "busybox:1.36")),
             "timeout_seconds": random.choice((60, 3600)),
             "queue_timeout_seconds": perhaps(30),
+            "priority": random.choice(list(Priority)),
+            "preemptible": random.choice((True, False)),
             "project_id": project.id if project else None,
         },
         status=(status := random.choice(list(Status))),
@@ -184,6 +187,7 @@ OTHERS: dict[Kind, SearchStrategy[Any]] = {
     Kind.MOMENT: st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=st.just(UTC)),  # noqa: DTZ001
     Kind.ID: st.uuids(),
     Kind.CHOICE: st.nothing(),
+    Kind.PRIORITY: st.sampled_from([priority.value for priority in Priority]),
 }
 _PLAINLY: SearchStrategy[Callable[[Any], str]] = st.just(str)
 SPELLINGS: dict[Kind, SearchStrategy[Callable[[Any], str]]] = {
@@ -193,6 +197,7 @@ SPELLINGS: dict[Kind, SearchStrategy[Callable[[Any], str]]] = {
     Kind.MOMENT: st.integers(-23 * 60, 23 * 60).map(in_zone),
     Kind.ID: st.sampled_from([str, lambda v: v.hex, lambda v: str(v).upper()]),
     Kind.CHOICE: st.sampled_from([str.lower, str.upper]),
+    Kind.PRIORITY: st.sampled_from([lambda v: Priority(v).name, lambda v: Priority(v).words]),
 }
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.gpus import ANY_GPU, GpuRequirements
+from app.domain.priority import Priority
 from app.domain.states import Phase, Reason, Status
 from app.domain.volumes import Mount
 from app.domain.workload import Attempt, Event, EventType, NewEvent, Resources, Submission, Workload
@@ -49,6 +50,8 @@ submission_values: dict[str, st.SearchStrategy[Any]] = {
     "gpu_requirements": st.builds(
         GpuRequirements, words, sizes, st.sampled_from(((), (8, 0))), st.sampled_from(("", "1g.10gb")), st.booleans()
     ),
+    "priority": st.sampled_from(Priority),
+    "preemptible": st.booleans(),
     "project_id": st.none() | st.uuids(),
     "idempotency_key": st.none() | text,
 }
