@@ -130,7 +130,7 @@ def _limits(it: Workload) -> str:
 
 
 def _priority(it: Workload) -> str:
-    return it["priority"].lower().replace("_", " ") + (", preemptible" if it["preemptible"] else "")
+    return str(it["priority"]).lower().replace("_", " ") + (", preemptible" if it["preemptible"] else "")
 
 
 def _mount(it: Mapping[str, Any]) -> str:
