@@ -79,20 +79,16 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     staying = _staying(wait, follow, output)
     _check_command(words, is_given=command)
     limits = {"timeoutSeconds": timeout, "startTimeoutSeconds": start_timeout, "queueTimeoutSeconds": queue_timeout}
+    needs = {"gpuCount": gpus, "cpu": cpu, "memory": memory, "sharedMemory": shared_memory, "cuda": cuda}
+    turn = {"priority": priority, "preemptible": preemptible or None, "maxRetries": max_retries}
     wanted = {
         "image": image,
         "tag": tag,
         "name": name,
-        "gpuCount": gpus,
         **limits,
-        "maxRetries": max_retries,
-        "cpu": cpu,
-        "memory": memory,
-        "sharedMemory": shared_memory,
-        "cuda": cuda,
+        **needs,
         "gpuRequirements": gpu_requirements(gpu_product, gpu_memory, compute_capability, mig_profile, is_shared=shared),
-        "priority": priority,
-        "preemptible": preemptible or None,
+        **turn,
         "mounts": mounts,
         "labels": labels,
         "envVars": _environment(env_file or [], env or []),
