@@ -3,7 +3,7 @@ from tortoise.migrations import operations as ops
 from tortoise import fields
 
 class Migration(migrations.Migration):
-    dependencies = [('gpuyard', '0014_listed_partial_index')]
+    dependencies = [('gpuyard', '0016_project_quota')]
 
     initial = False
 
