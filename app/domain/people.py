@@ -215,6 +215,10 @@ def unknown_server(server_id: UUID) -> NotFoundError:
     return NotFoundError(f"there is no server {server_id} that you may see")
 
 
+def unknown_gpu(gpu_id: UUID) -> NotFoundError:
+    return NotFoundError(f"there is no GPU {gpu_id} that you may see")
+
+
 def require_ready(organization: Organization, *, has_gpu_server: bool) -> None:
     """Raise unless GPU workloads can be used here at all. A server on record is enough: an outage hides nothing."""
     if not organization.gpu_workloads_enabled:

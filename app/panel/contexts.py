@@ -13,6 +13,7 @@ from typing import ClassVar
 from app.panel import urls
 from app.panel.charts import Chart
 from app.panel.form import FormView, ReferenceView
+from app.panel.gpu_views import GpuView
 from app.panel.list_views import Difference, Heading, ListView, SearchView
 from app.panel.project_views import ProjectsView
 from app.panel.server_views import ServersView
@@ -332,3 +333,19 @@ class FiguresFragment(Context):
     figures: FiguresView
     figures_url: str
     idle_choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class GpuPage(Context):
+    template: ClassVar[str] = "gpu.html"
+    frame: Frame
+    now: datetime
+    gpu: GpuView
+    list_url: str
+
+
+@dataclass(frozen=True)
+class GpuFragment(Context):
+    template: ClassVar[str] = "_gpu.html"
+    now: datetime
+    gpu: GpuView

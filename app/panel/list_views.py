@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.domain.errors import NotFoundError
 from app.domain.filters import FIELDS, Kind
 from app.panel.workload_views import RowView
+
+_MOST_DIGITS = 6  # of a page's number
 
 
 @dataclass(frozen=True)
@@ -100,4 +103,20 @@ def difference(shown: Sequence[RowView], true: Sequence[RowView]) -> Difference 
         gone=tuple(row.id for row in shown if row.id not in now),
         added=tuple(Added(after, tuple(rows)) for after, rows in added.items()),
         changed=tuple(row for row in true if row.id in before and before[row.id] != row),
+    )
+
+
+def page_number(query: Mapping[str, str]) -> int:
+    """Of lists whose pages are numbered. Raises NotFoundError where it is no number."""
+    text = query.get("page", "1")
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and int(text)):
+        raise NotFoundError("there is no such page of the list")
+    return int(text)
+
+
+def numbered_links(number: int, url: Callable[[int], str], *, has_next: bool) -> PageLinks:
+    """`url` gives the address of a page."""
+    is_first = number == 1
+    return PageLinks(
+        "" if is_first else url(1), "" if is_first else url(number - 1), url(number + 1) if has_next else ""
     )

@@ -15,6 +15,7 @@ from app.clock import Clock
 from app.domain.workload import Workload
 from app.panel import streams
 from app.panel.contexts import RowsMessage, WorkloadMessage
+from app.panel.fleet import gpu_links
 from app.panel.list_views import ListView, difference
 from app.panel.listing import Listing
 from app.panel.rendering import render
@@ -110,7 +111,8 @@ async def load_view(
         return None
     attempts, events = await reads.attempts_of([workload.id]), await reads.events_of([workload.id])
     [row] = await _rows(slug, [workload], names_clusters=names_clusters)
-    return workload_view(row, workload, attempts, events, names_clusters=names_clusters)
+    links = await gpu_links(slug, attempts)
+    return workload_view(row, workload, attempts, events, links, names_clusters=names_clusters)
 
 
 async def _rows(slug: str, workloads: Sequence[Workload], *, names_clusters: bool) -> tuple[RowView, ...]:

@@ -12,6 +12,7 @@ from starlette.types import Scope
 from app.panel import urls
 from app.panel.curves import CurvePages
 from app.panel.desk import Desk
+from app.panel.gpus import GpuPages
 from app.panel.live import LivePages
 from app.panel.log import LogPages
 from app.panel.projects import ProjectPages
@@ -34,7 +35,7 @@ class _KeptFiles(StaticFiles):
 
 
 def panel_routes(desk: Desk) -> list[BaseRoute]:
-    session, projects, servers = SessionPages(desk), ProjectPages(desk), ServerPages(desk)
+    session, projects, servers, gpus = SessionPages(desk), ProjectPages(desk), ServerPages(desk), GpuPages(desk)
     workloads, workload, live, log = WorkloadsPages(desk), WorkloadPages(desk), LivePages(desk), LogPages(desk)
     curves, usage = CurvePages(desk), UsagePages(desk)
     return [
@@ -57,6 +58,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.LOG, log.show),
         Route(urls.LOG_FILE, log.download),
         Route(urls.SERVERS, servers.index),
+        Route(urls.GPU, gpus.show),
         Route(urls.CORDON, servers.cordon, methods=["POST"]),
         Route(urls.UNCORDON, servers.uncordon, methods=["POST"]),
         Route(urls.USAGE, usage.index),

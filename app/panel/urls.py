@@ -22,6 +22,7 @@ CORDON = SERVERS + "/{id:uuid}/cordon"
 UNCORDON = SERVERS + "/{id:uuid}/uncordon"
 USAGE = f"{ORGANIZATION}/platform/usage"
 USAGE_FILE = f"{USAGE}.csv"
+GPU = f"{ORGANIZATION}/platform/gpus/" + "{id:uuid}"
 WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
@@ -102,16 +103,12 @@ def log_file(slug: str, workload_id: UUID, **query: str) -> str:
     return with_query(_at(LOG_FILE, slug, workload_id), **query)
 
 
-def servers(slug: str) -> str:
-    return _at(SERVERS, slug)
+def servers(slug: str, **query: str) -> str:
+    return with_query(_at(SERVERS, slug), **query)
 
 
-def cordon(slug: str, server_id: UUID) -> str:
-    return _at(CORDON, slug, server_id)
-
-
-def uncordon(slug: str, server_id: UUID) -> str:
-    return _at(UNCORDON, slug, server_id)
+def cordon(slug: str, server_id: UUID, **query: str) -> str:
+    return with_query(_at(CORDON, slug, server_id), **query)
 
 
 def usage(slug: str, **query: str) -> str:
@@ -120,3 +117,11 @@ def usage(slug: str, **query: str) -> str:
 
 def usage_file(slug: str, **query: str) -> str:
     return with_query(_at(USAGE_FILE, slug), **query)
+
+
+def uncordon(slug: str, server_id: UUID, **query: str) -> str:
+    return with_query(_at(UNCORDON, slug, server_id), **query)
+
+
+def gpu(slug: str, gpu_id: UUID, **query: str) -> str:
+    return with_query(_at(GPU, slug, gpu_id), **query)

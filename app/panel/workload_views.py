@@ -88,6 +88,14 @@ class ClockView:
 
 
 @dataclass(frozen=True)
+class GpuLink:
+    """A GPU or a MIG instance that a workload has or had. `url` is empty where its page isn't the organization's."""
+
+    uuid: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
 class AttemptView:
     number: int
     job_name: str
@@ -97,7 +105,7 @@ class AttemptView:
     ended_at: datetime | None
     exit_code: int | None
     outcome: str
-    gpus: tuple[str, ...]
+    gpus: tuple[GpuLink, ...]
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,7 @@ class WorkloadView:
     """Everything the page of one workload says."""
 
     row: RowView
+    gpus: tuple[GpuLink, ...]
     job_name: str
     submitted_by: str
     retry_of: UUID | None
@@ -180,11 +189,19 @@ def _action_view(slug: str, workload: Workload, action: Action) -> ActionView:
 
 
 def workload_view(
-    row: RowView, workload: Workload, attempts: Sequence[Attempt], events: Sequence[Event], *, names_clusters: bool
+    row: RowView,
+    workload: Workload,
+    attempts: Sequence[Attempt],
+    events: Sequence[Event],
+    links: Mapping[int, tuple[GpuLink, ...]],
+    *,
+    names_clusters: bool,
 ) -> WorkloadView:
+    """`links` are the GPUs of each attempt."""
     is_over = workload.status.is_terminal
     return WorkloadView(
         row=row,
+        gpus=() if workload.waits else links.get(workload.attempt, ()),
         job_name=workload.job_name,
         submitted_by=workload.submitted_by,
         retry_of=workload.retry_of,
@@ -195,7 +212,7 @@ def workload_view(
         clocks=clocks(workload, attempts[-1] if attempts else None),
         settings=_settings(workload),
         env_vars=workload.spec.env_vars,
-        attempts=tuple(_attempt_view(attempt, names_clusters=names_clusters) for attempt in attempts),
+        attempts=tuple(_attempt_view(it, links.get(it.number, ()), names_clusters=names_clusters) for it in attempts),
         events=tuple(_event_view(event) for event in events),
     )
 
@@ -252,7 +269,7 @@ def _server_words(noun: Workload | Attempt, *, names_clusters: bool) -> str:
     return str(ServerId(noun.server, noun.cluster if names_clusters else ""))
 
 
-def _attempt_view(attempt: Attempt, *, names_clusters: bool) -> AttemptView:
+def _attempt_view(attempt: Attempt, links: tuple[GpuLink, ...], *, names_clusters: bool) -> AttemptView:
     return AttemptView(
         number=attempt.number,
         job_name=attempt.job_name,
@@ -262,7 +279,7 @@ def _attempt_view(attempt: Attempt, *, names_clusters: bool) -> AttemptView:
         ended_at=attempt.ended_at,
         exit_code=attempt.exit_code,
         outcome=attempt.message or attempt.waiting,
-        gpus=attempt.gpus,
+        gpus=links,
     )
 
 

@@ -52,10 +52,13 @@ class Reports:
         return agent.why_none
 
     def note(self, node: ObservedNode) -> str:
-        """In words, where both count and differ."""
+        """In words, where both count whole GPUs and differ; where they are shared, the cluster has none to compare."""
         agent = self.by_node.get(node.name)
-        offered = sum(count for resource, count in node.allocatable_gpus if node.is_whole(resource))
+        whole = [count for resource, count in node.allocatable_gpus if node.is_whole(resource)]
+        offered = sum(whole)
         if agent is None or not agent.is_fresh or agent.whole_gpus == offered:
+            return ""
+        if not whole and any(node.device(resource).kind.is_shared for resource, _ in node.allocatable_gpus):
             return ""
         known = f"the node agent knows {plural(agent.whole_gpus, 'whole GPU')} in order"
         return f"the cluster offers {gpus(offered)}, {known}; the smaller number counts"

@@ -27,6 +27,15 @@ class AgentInventory:
     async def refresh(self) -> None:
         self._agents = await agents.all_agents()
 
+    def agent_of(self, server: ServerId) -> AgentRecord | None:
+        return self._agents.get(server)
+
+    def counts(self, server: ServerId) -> bool:
+        """Whether the server's count of healthy GPUs is more than the want of a report."""
+        agent = self._agents.get(server)
+        is_heard = agent is not None and agent.has_inventory and self.freshness(agent) is Freshness.FRESH
+        return is_heard or self.source is InventorySource.CLUSTER
+
     def freshness(self, agent: AgentRecord) -> Freshness:
         return self.policy.freshness(agent.received_at, self.clock.now())
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from agent.report import Health, HealthReason
+from app.store import servers
 from app.store.gpu_models import GpuHolderRow, GpuRow
 from app.store.models import AttemptRow
+from app.store.servers import ServerRecord
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,32 @@ class Holding:
     since: datetime
     until: datetime | None
 
+    @property
+    def pod_name(self) -> str:
+        """With its namespace; its uid where the agent knows no more."""
+        return f"{self.namespace}/{self.pod}" if self.pod else self.pod_uid
+
+
+class Mark(NamedTuple):
+    """The least that tells what a GPU is: for counting those of many servers."""
+
+    id: UUID
+    server_id: UUID
+    health: Health
+
+
+async def marks_of(server_ids: Sequence[UUID]) -> list[Mark]:
+    """Those that are there."""
+    rows = GpuRow.filter(server_id__in=list(server_ids), gone_at=None)
+    return [Mark(row[0], row[1], Health(row[2])) for row in await rows.values_list("id", "server_id", "health")]
+
+
+async def owners_of(gpu_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Slugs of the organizations that have the GPUs' servers now."""
+    columns = ("id", "server__assigned_slug", "server__organization_slug")
+    rows = await GpuRow.filter(id__in=list(gpu_ids)).values_list(*columns) if gpu_ids else []
+    return {row[0]: str(row[1] or row[2]) for row in rows}
+
 
 async def gpus_of(server_ids: Sequence[UUID]) -> list[GpuRecord]:
     """By server and index; those that are gone as well."""
@@ -62,9 +90,13 @@ async def gpus_of(server_ids: Sequence[UUID]) -> list[GpuRecord]:
     return [_gpu(row) for row in await rows.order_by("server__name", "server__cluster", "index", "uuid")]
 
 
-async def find_gpu(gpu_id: UUID) -> GpuRecord | None:
+async def find_gpu(slug: str, gpu_id: UUID) -> tuple[GpuRecord, ServerRecord] | None:
+    """With its server; None also where that is another organization's."""
     row = await GpuRow.get_or_none(id=gpu_id).select_related("server")
-    return _gpu(row) if row else None
+    server = await servers.find_server(row.server.id) if row else None
+    if row is None or server is None or server.organization_slug != slug:
+        return None
+    return _gpu(row), server
 
 
 def _gpu(row: GpuRow) -> GpuRecord:
@@ -94,9 +126,25 @@ async def holders_of(gpu_ids: Sequence[UUID]) -> list[Holding]:
     return [holding for holding in rows if holding.until is None]
 
 
-async def history_of(gpu_id: UUID, most: int) -> list[Holding]:
-    """Who has and had the device, the latest first."""
-    return await _holdings(GpuHolderRow.filter(gpu_id=gpu_id).order_by("-since", "-id").limit(most))
+class Held(NamedTuple):
+    """The least that tells who has a GPU, for counting; as of `Holding`."""
+
+    gpu_id: UUID
+    workload_id: UUID | None
+    attempt: int | None
+
+
+async def held_on(server_ids: Sequence[UUID]) -> list[Held]:
+    """As `holders_of`, of all devices of many servers."""
+    rows = GpuHolderRow.filter(gpu__server_id__in=list(server_ids), until=None)
+    found = [Held(*row) for row in await rows.values_list(*Held._fields)]
+    ends = await _ends({it.workload_id for it in found if it.workload_id})
+    return [it for it in found if (it.workload_id, it.attempt) not in ends]
+
+
+async def history_of(gpu_id: UUID, most: int, skip: int = 0) -> list[Holding]:
+    """Who has and had the device, the latest first, without the first `skip`."""
+    return await _holdings(GpuHolderRow.filter(gpu_id=gpu_id).order_by("-since", "-id").offset(skip).limit(most))
 
 
 async def holdings_of(workload_ids: Sequence[UUID]) -> list[Holding]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from tortoise.expressions import Q
@@ -33,6 +33,18 @@ async def load_workload(workload_id: UUID) -> Workload | None:
 
 async def workloads_by_id(ids: Sequence[UUID]) -> dict[UUID, Workload]:
     return {row.id: mapping.workload(row) for row in await WorkloadRow.filter(id__in=list(ids))}
+
+
+class Named(NamedTuple):
+    """What tells whose a workload is, and what people call it."""
+
+    organization_id: UUID
+    name: str
+
+
+async def names_of(ids: Collection[UUID]) -> dict[UUID, Named]:
+    rows = await WorkloadRow.filter(id__in=list(ids)).values_list("id", "organization_id", "name") if ids else []
+    return {_uuid(row[0]): Named(_uuid(row[1]), str(row[2])) for row in rows}
 
 
 async def find_by_idempotency_key(organization_id: UUID, key: str) -> tuple[Workload, str] | None:
@@ -203,6 +215,12 @@ async def wishes_between(organization_id: UUID, after: int, up_to: int) -> list[
     rows = EventRow.filter(organization_id=organization_id, sequence__gt=after, sequence__lte=up_to, type__in=_WISHES)
     found = await rows.order_by("sequence").values_list("type", "workload_id")
     return [(EventType(str(kind)), _uuid(id_)) for kind, id_ in found]
+
+
+async def gpu_failures_of(workload_ids: Collection[UUID]) -> list[Event]:
+    """What the workloads were told of GPUs of theirs that had failed."""
+    rows = EventRow.filter(workload_id__in=list(workload_ids), type=EventType.GPU_FAILED.value)
+    return [mapping.event(row) for row in await rows.order_by("sequence")] if workload_ids else []
 
 
 async def events_of(workload_ids: Sequence[UUID]) -> list[Event]:

@@ -162,7 +162,5 @@ async def gpus_of(slug: str, organization_id: UUID, *, gone: bool) -> list[Gpu]:
 
 async def find_gpu(slug: str, organization_id: UUID, gpu_id: UUID) -> Gpu | None:
     """None also where it is another organization's."""
-    noun = await gpus.find_gpu(gpu_id)
-    if noun is None or noun.server_id not in {it.id for it in await servers.servers_of(slug)}:
-        return None
-    return Gpu.from_domain(noun, organization_id)
+    found = await gpus.find_gpu(slug, gpu_id)
+    return Gpu.from_domain(found[0], organization_id) if found else None

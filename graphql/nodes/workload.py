@@ -13,6 +13,7 @@ from app.domain import gpus
 from app.domain import workload as domain
 from app.domain.actions import actions_supported
 from app.domain.errors import InvalidInputError
+from app.domain.gpu_map import Whose, whose
 from app.domain.quantity import format_cpu
 from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
@@ -80,17 +81,17 @@ class GpuHolding:
     @strawberry.field(description="The workload; null for a pod that is no workload of this organization.")
     async def workload(self, info: Info) -> Annotated[Workload, strawberry.lazy("app.graphql.nodes.workload")] | None:
         noun = await self._workload(info)
-        return Workload.from_domain(noun) if noun and noun.organization_id == self.organization_id else None
+        return Workload.from_domain(noun) if noun and self._whose(noun) is Whose.OURS else None
 
     @strawberry.field(
         description="Namespace and name of the pod, or its uid where the agent knows no more; null where it belongs to "
         "another organization."
     )
     async def pod(self, info: Info) -> str | None:
-        noun = await self._workload(info)
-        is_theirs = noun is not None and noun.organization_id != self.organization_id
-        name = f"{self.noun.namespace}/{self.noun.pod}" if self.noun.pod else self.noun.pod_uid
-        return None if is_theirs else name
+        return None if self._whose(await self._workload(info)) is Whose.HIDDEN else self.noun.pod_name
+
+    def _whose(self, noun: domain.Workload | None) -> Whose:
+        return whose(noun.organization_id if noun else None, self.organization_id)
 
     async def _workload(self, info: Info) -> domain.Workload | None:
         return await info.context.loaders.workloads.load(self.noun.workload_id) if self.noun.workload_id else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sqlite3
@@ -53,6 +54,18 @@ CLOSE = """live => {
   return document.getElementById('live-state').className;
 }"""
 ENDS = {"failed": "FAILED", "cancelled": "CANCELLED"}
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def gpus(product: Product) -> list[str]:
+    """The ids of all, once the agent has told of every server."""
+    async with asyncio.timeout(60):
+        while True:
+            answer = await product.ask('{ organization(slug: "demo") { servers { gpuCount gpus { id } } } }')
+            servers = answer["data"]["organization"]["servers"]
+            if all(len(it["gpus"]) == it["gpuCount"] for it in servers):
+                return [gpu["id"] for it in servers for gpu in it["gpus"]]
+            await asyncio.sleep(0.1)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -141,6 +154,13 @@ async def test_a_workload(meet: Meet, owners_cookies: StorageState, workloads: d
     await expect(person.page.locator("#live-state")).to_have_text("live")
     for closed in await person.page.locator("main details:not([open]) summary").all():
         await closed.click()
+    await must_be_good(person.page)
+
+
+async def test_a_gpu(meet: Meet, owners_cookies: StorageState, gpus: list[str]):
+    person = await meet(cookies=owners_cookies)
+    await person.open(f"/orgs/demo/platform/gpus/{gpus[0]}")
+    await expect(person.page.get_by_role("heading", name="GPU 0")).to_be_visible()
     await must_be_good(person.page)
 
 

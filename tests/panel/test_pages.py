@@ -43,7 +43,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("who", "slug", "code", "words"), REFUSALS)
-@pytest.mark.parametrize("page", ["gpu-workloads", "servers", "usage", f"gpu-workloads/{ABSENT}"])
+@pytest.mark.parametrize("page", ["gpu-workloads", "servers", "usage", f"gpu-workloads/{ABSENT}", f"gpus/{ABSENT}"])
 async def test_others_are_led_to_the_projects_with_the_reason(
     panel: Panel, who: str, slug: str, code: str, words: str, page: str
 ):

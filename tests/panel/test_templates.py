@@ -27,10 +27,10 @@ from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
 from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
 from app.panel.project_views import projects_view
 from app.panel.rendering import environment, render
-from app.panel.server_views import ServersView, ServerView
 from app.panel.usage_views import FiguresView, GroupRow, UsageView
-from app.panel.workload_views import WorkloadView, row_view, workload_view
+from app.panel.workload_views import GpuLink, WorkloadView, row_view, workload_view
 from tests.domain.builders import GPU, ORGANIZATION_ID, WORKLOAD_ID, a_running_workload, a_submission, a_workload, at
+from tests.panel.server_samples import of_servers
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 NOW = at(500)
@@ -70,7 +70,8 @@ def view(workload: Workload) -> WorkloadView:
         Attempt(WORKLOAD_ID, 2, "gpu-2", "nvidia.com/gpu", at(10), started_at=workload.started_at, gpus=(GPU,)),
     ]  # fmt: skip
     row = row_view("acme", workload, {PROJECT.id: PROJECT}, names_clusters=True)
-    return workload_view(row, workload, attempts, [event], names_clusters=True)
+    links = {2: (GpuLink(GPU, "/gpu"), GpuLink("GPU-2"))}
+    return workload_view(row, workload, attempts, [event], links, names_clusters=True)
 
 
 VIEWS = [view(workload) for workload in workloads()]
@@ -117,16 +118,6 @@ FIGURES = [
     FiguresView(10, 8, 4, 4, 2, "20 %", 1, "gpu-1: 1", 2, (("below 1 min", 2), ("2 h and more", 0))),
     FiguresView(0, 0, 0, 0, 0, "", 0, "", 0, ()),
 ]
-SERVER = ServerView(UUID(int=7), "gpu-1", "H100", "80 GiB", "580", "13.0", 8, 7, 3, "4", "16Gi", "", None, 1, "/flag")
-UNSEEN = ServerView(UUID(int=8), "c", "", "", "", "", 8, None, None, "", "", "gone", NOW, 1, "/flag")
-CORDONED = replace(SERVER, cordon="cordoned by a@b.c: fans", cordoned_at=NOW)
-SERVERS = [
-    ServersView((), 0, 0, 0, 0, "/servers", may_flag=True),
-    ServersView((SERVER, replace(SERVER, name="b", total=0), CORDONED), 3, 8, 1, 1, "/servers", may_flag=True),
-    ServersView((UNSEEN, replace(CORDONED, problem="gone")), 0, 8, 0, 1, "/servers", may_flag=False),
-]
-
-
 PROJECT_LISTS = [
     projects_view("acme", (), {}, "", may_change=True),
     projects_view("acme", (PROJECT,), None, "", may_change=False),
@@ -153,8 +144,6 @@ def pages() -> Iterator[Context]:
         for log, curves in zip(LOGS, CURVES, strict=True):
             for notice in NOTICES:
                 yield contexts.WorkloadPage(INSIDE, NOW, it, "token", curves, log, "/live", "/list", notice)
-    for servers in SERVERS:
-        yield contexts.ServersPage(INSIDE, NOW, servers, "token", "notice")
     for asked in USAGE_FORMS:
         for usage in USAGES:
             yield contexts.UsagePage(INSIDE, NOW, asked, "project", usage, "/f.csv", FIGURES[0], "/usage", CHOICES)
@@ -178,12 +167,9 @@ def fragments() -> Iterator[Context]:
     for figures in FIGURES:
         yield contexts.FiguresFragment(NOW, figures, "/usage", CHOICES)
     yield contexts.SignedOutMessage()
-    for servers in SERVERS:
-        yield contexts.ServersFragment(NOW, servers, "token")
-        yield contexts.ServersAnswer(NOW, servers, "token", "notice")
 
 
-SAMPLES = [*pages(), *fragments()]
+SAMPLES = [*pages(), *of_servers(), *fragments()]
 
 
 @pytest.mark.parametrize("context", SAMPLES, ids=lambda context: type(context).__name__)

@@ -51,6 +51,12 @@ def test_one_server(agent: AgentCount | None, required: bool, healthy: int, unus
     assert server.gpus_total == {GPU: 8}, "a server stays as large as it is"
 
 
+def test_shares_are_not_compared_with_gpus():
+    shares = (("nvidia.com/gpu.shared", 16),)
+    server = counted(Reports({"gpu-1": AgentCount(4)}), capacity_gpus=shares, allocatable_gpus=shares)
+    assert server.gpu_note == ""
+
+
 def test_a_broken_driver_is_named():
     server = counted(Reports({"gpu-1": BROKEN}))
     assert (server.gpus_healthy, server.unusable) == (0, BROKEN.why_none)
