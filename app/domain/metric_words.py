@@ -9,10 +9,10 @@ from app.domain.wording import plural
 SHARED = "others may have used the GPU at the same time, so its samples are nobody's"
 NOT_STARTED = "It has not started, so nothing of it has been measured yet."
 NEVER_STARTED = "It never started, so nothing of it was measured."
-NO_DEVICE = "Nothing is measured: neither a node agent nor the cluster has told which GPUs it has."
+NO_DEVICE = "Nothing of its GPUs is measured: neither a node agent nor the cluster has told which ones it has."
 NONE_YET = "No samples of its GPUs have come yet; a node agent sends them every few seconds."
-NO_SAMPLES = "Nothing is measured: no node agent has sent samples of its GPUs in this time."
-ALL_SHARED = "Nothing is told: " + SHARED + "."
+NO_SAMPLES = "Nothing of its GPUs is measured: no node agent has sent samples of them in this time."
+ALL_SHARED = "Nothing is told of its GPUs: " + SHARED + "."
 _DAY = timedelta(days=1)
 _SOON = timedelta(minutes=2)  # after a start
 

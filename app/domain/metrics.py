@@ -91,7 +91,7 @@ def edges(start: datetime, end: datetime, count: int) -> Edges:
     return [(start + n * width, start + (n + 1) * width if n + 1 < count else end) for n in range(count)]
 
 
-def round_parts(start: datetime, end: datetime, readings: Iterable[Sequence[Reading]], most: int) -> Edges:
+def round_parts(start: datetime, end: datetime, readings: Iterable[Sequence[Sampled]], most: int) -> Edges:
     """Parts of a round width from round moments on that hold the time: not many more than `most`, and each at least
     twice as wide as the readings of a device are apart, or else most of them would be empty.
     """
@@ -102,7 +102,7 @@ def round_parts(start: datetime, end: datetime, readings: Iterable[Sequence[Read
     return edges(first, first + count * width, count)
 
 
-def _apart(readings: Sequence[Reading]) -> timedelta:
+def _apart(readings: Sequence[Sampled]) -> timedelta:
     """How far readings are usually apart; nothing where there are too few to tell."""
     gaps = sorted(b.at - a.at for a, b in pairwise(readings))
     return gaps[len(gaps) // 2] if gaps else timedelta(0)

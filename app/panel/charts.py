@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from itertools import groupby
 
 from app.panel.axes import Unit, moment_marks, number, round_marks, thinned_labels
@@ -23,22 +24,29 @@ _NOT_KNOWN = "\u2013"
 Parts = Sequence[tuple[datetime, datetime]]
 
 
+class Role(StrEnum):
+    """What a series is among the others of its picture."""
+
+    ONE = "one"
+    WHOLE = "whole"  # all others together
+    LIMIT = "limit"  # what another may not go beyond, or was to have
+
+
 @dataclass(frozen=True)
 class Series:
-    """One value for each part of the time; None: not known, which is not zero. `is_whole`: all others together."""
+    """One value for each part of the time; None: not known, which is not zero."""
 
     label: str
     values: Sequence[float | None]
-    is_whole: bool = False
+    role: Role = Role.ONE
 
 
 @dataclass(frozen=True)
 class Look:
-    """Numbers of classes of the style sheet: a colour, and dashes or hatches, no pair twice among 32 series."""
+    """`classes` of the style sheet: of one of many a colour, and dashes or hatches, no pair twice among 32 series."""
 
-    ink: int
-    pattern: int
-    is_whole: bool = False
+    classes: str
+    pattern: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,13 +143,14 @@ def bar_chart(
 
 
 def _looks(series: Sequence[Series]) -> list[Look]:
-    """The whole has its own, so that the others' don't depend on whether it is there."""
+    """Whole and limit have their own, so that the others' don't depend on whether they are there."""
     numbers = iter(range(len(series)))
-    return [Look(0, 0, is_whole=True) if it.is_whole else _look(next(numbers)) for it in series]
+    return [_look(next(numbers)) if it.role is Role.ONE else Look(it.role.value) for it in series]
 
 
 def _look(n: int) -> Look:
-    return Look(n % _INKS + 1, (n + n // _INKS) % _PATTERNS)
+    pattern = (n + n // _INKS) % _PATTERNS
+    return Look(f"ink-{n % _INKS + 1} pattern-{pattern}", pattern)
 
 
 def _legend(looks: Sequence[Look], series: Sequence[Series]) -> tuple[tuple[Look, str], ...]:

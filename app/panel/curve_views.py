@@ -1,4 +1,4 @@
-"""What a workload did with its GPUs, as pictures. Pure."""
+"""What a workload did with its GPUs, and what it used beside them, as pictures. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from app.domain import metric_words
-from app.domain.metrics import Edges, MetricType
+from app.domain.metrics import OF_GPUS, Edges, MetricType
 from app.domain.workload import Attempt
 from app.panel.axes import Unit
-from app.panel.charts import Chart, Series, line_chart
+from app.panel.charts import Chart, Role, Series, line_chart
 from app.panel.wording import sentence, short_id
 from app.store.curves import MetricCurve, Use
 
@@ -20,6 +20,8 @@ PICTURES = {
     MetricType.GPU_UTILIZATION: ("GPU utilization", Unit("%", top=100.0)),
     MetricType.GPU_MEMORY_USED: ("GPU memory", Unit("GiB", divisor=1024.0)),
     MetricType.GPU_POWER: ("GPU power", Unit("W")),
+    MetricType.CPU: ("CPU", Unit("cores")),
+    MetricType.MEMORY: ("Memory", Unit("GiB", divisor=1024.0)),
 }
 MOST_PARTS = 72
 WINDOWS = {
@@ -74,19 +76,28 @@ def _of_type(type_: MetricType, curves: Sequence[MetricCurve], parts: Edges) -> 
     """One picture; of what is summed over several GPUs a second one, as each is small beside the sum."""
     title, unit = PICTURES[type_]
     name = f"curve-{type_.name.lower().replace('_', '-')}"
-    whole = [it for it in curves if it.use is None]
     each = [Series(_label(it.use), it.values) for it in curves if it.use]
+    if type_ not in OF_GPUS:
+        yield line_chart(name, title, unit, parts, _beside_what_was_asked(curves[0]))
+        return
     if len(each) == 1:
         yield line_chart(name, title, unit, parts, each)
         return
     together = f"{len(each)} GPUs together"
-    words = title if not each else together if type_.is_summed else f"mean of {len(each)} GPUs"
-    all_of_it = [Series(words, it.values, is_whole=True) for it in whole]
-    if not type_.is_summed or not each:
-        yield line_chart(name, title, unit, parts, [*all_of_it, *each])
+    words = together if type_.is_summed else f"mean of {len(each)} GPUs"
+    whole = [Series(words, it.values, Role.WHOLE) for it in curves if it.use is None]
+    if not type_.is_summed:
+        yield line_chart(name, title, unit, parts, [*whole, *each])
         return
-    yield line_chart(name, f"{title}, {together}", unit, parts, all_of_it)
+    yield line_chart(name, f"{title}, {together}", unit, parts, whole)
     yield line_chart(f"{name}-each", f"{title}, each", unit, parts, each)
+
+
+def _beside_what_was_asked(curve: MetricCurve) -> list[Series]:
+    used = Series("used", curve.values)
+    if curve.requested is None:
+        return [used]
+    return [used, Series("asked for", [curve.requested] * len(curve.values), Role.LIMIT)]
 
 
 def _label(use: Use) -> str:

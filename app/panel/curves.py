@@ -77,15 +77,15 @@ async def read_curves(desk: Desk, slug: str, workload: Workload, request: Reques
 def _drawn(asked: _Asked, found: Measured) -> tuple[Edges, tuple[Chart, ...]]:
     """Off the event loop: of a long run there are very many readings."""
     stretch = asked.stretch
-    parts = round_parts(stretch.start, stretch.end, found.readings.values(), MOST_PARTS)
+    parts = round_parts(stretch.start, stretch.end, [*found.readings.values(), found.of_pods], MOST_PARTS)
     curves = curves_of(found, asked.workload, asked.attempts, list(PICTURES), parts, asked.now)
     return parts, pictures(curves, parts)
 
 
 def _view(slug: str, asked: _Asked, found: Measured, parts: Edges, charts: tuple[Chart, ...]) -> CurvesView:
     id_, window = asked.workload.id, asked.window
-    why_none = "" if charts else _why_none(asked, found)
-    beside = note(found.uses) if charts else ""
+    words = note(found.uses) if any(found.readings.values()) else _why_none(asked, found)
+    why_none, beside = ("", words) if charts else (words, "")
     digest = hashlib.sha256(repr((charts, why_none, beside)).encode()).hexdigest()[:16]
     is_followed = asked.run is not None and not asked.workload.status.is_terminal
     return CurvesView(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.domain.metrics import edges
 from app.panel.axes import Unit, moment_marks, number, round_marks
-from app.panel.charts import HEIGHT, Series, bar_chart, line_chart
+from app.panel.charts import HEIGHT, Role, Series, bar_chart, line_chart
 from app.panel.rendering import environment
 from tests.panel.world import Page
 
@@ -82,7 +82,7 @@ def test_what_is_not_known_is_no_line():
 
 
 def test_the_table_has_the_same_numbers():
-    series = [Series("both", [2048.0, None, 0.0, 1024.0], is_whole=True), Series("one", [1024.0, 512.0, 0.0, 1.0])]
+    series = [Series("both", [2048.0, None, 0.0, 1024.0], role=Role.WHOLE), Series("one", [1024.0, 512.0, 0.0, 1.0])]
     chart = line_chart("c", "C", GIB, PARTS, series)
     assert chart.table.headings == ("From (UTC)", "both (GiB)", "one (GiB)")
     assert chart.table.rows[1] == ("2026-11-30 12:01", "\u2013", "0.5")
@@ -92,16 +92,16 @@ def test_the_table_has_the_same_numbers():
 
 def test_many_lines_look_different():
     chart = line_chart("c", "C", PERCENT, PARTS, [Series(str(n), [1.0] * 4) for n in range(32)])
-    assert len({(it.look.ink, it.look.pattern) for it in chart.lines}) == 32
+    assert len({it.look.classes for it in chart.lines}) == 32
     assert all(a.look.pattern != b.look.pattern for a, b in zip(chart.lines, chart.lines[1:], strict=False))
 
 
 def test_the_look_of_each_does_not_depend_on_the_whole():
     each = [Series("a", [1.0] * 4), Series("b", [2.0] * 4)]
     alone = line_chart("c", "C", PERCENT, PARTS, each)
-    beside = line_chart("c", "C", PERCENT, PARTS, [Series("all", [1.5] * 4, is_whole=True), *each])
+    beside = line_chart("c", "C", PERCENT, PARTS, [Series("all", [1.5] * 4, role=Role.WHOLE), *each])
     assert [it.look for it in alone.lines] == [it.look for it in beside.lines[1:]]
-    assert beside.lines[0].look.is_whole
+    assert beside.lines[0].look.classes == "whole"
 
 
 def test_bars_stand_on_each_other():

@@ -11,9 +11,10 @@ from app.domain import metric_words
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import Workload
 from app.store import reads, reports
+from app.store.models import AttemptRow
 from tests.clock import START
 from tests.panel.world import HTMX, LIST, Page, Panel
-from tests.reports import a_holder, a_report, a_sample, an_inventory
+from tests.reports import a_holder, a_pod_sample, a_report, a_sample, an_inventory
 
 DAY = 24 * 3600
 
@@ -72,6 +73,22 @@ async def test_several_gpus_are_shown_together_and_each(panel: Panel):
     assert drawn(page)[:3] == ["curve-gpu-utilization", "curve-gpu-memory-used", "curve-gpu-memory-used-each"]
     assert "mean of 2 GPUs: 57.5 to 67.5 %" in page.text
     assert "2 GPUs together: 1.95 to 1.95 GiB" in page.text
+
+
+async def test_cpu_and_memory_are_shown_beside_what_was_asked_for(panel: Panel):
+    """Also where nothing can be told of its GPUs."""
+    workload = await with_gpus(panel, 0, is_shared=True)
+    await AttemptRow.filter(workload_id=workload.id).update(pod_uid="uid-1")
+    for n, cores in enumerate((1.0, 2.0, 3.0, 3.0)):
+        sample = a_pod_sample(at=panel.clock.now(), cores=cores, memory_mib=4096)
+        await tell(panel, 2 + n, samples=(a_sample(),), pod_samples=(sample,))
+        panel.clock.advance(15)
+    page = await curves(panel, workload)
+    assert drawn(page) == ["curve-cpu", "curve-memory"]
+    assert "used: 1.5 to 3 cores; asked for: 4 to 4 cores" in page.text
+    assert "used: 4 to 4 GiB; asked for: 16 to 16 GiB" in page.text
+    assert page.all("path", **{"class": "line limit"})
+    assert metric_words.ALL_SHARED in page.text
 
 
 async def test_a_hole_in_the_samples_is_a_hole_in_the_line(panel: Panel):

@@ -21,7 +21,7 @@ from app.domain.volumes import Volume, VolumeKind
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.panel import contexts
 from app.panel.axes import Unit
-from app.panel.charts import Series, bar_chart, line_chart
+from app.panel.charts import Role, Series, bar_chart, line_chart
 from app.panel.contexts import Choice, Context, CurvesView, ErrorPage, Frame, LogView, Notice, Option, Place, UsageForm
 from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
 from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
@@ -101,7 +101,12 @@ LOGS = [
     LogView("", False, "Not yet.", "d", False, CHOICES, "", "/log", "/log"),
 ]
 PARTS = edges(at(0), at(120), 3)
-SERIES = [Series("all", [1.0, None, 3.0], is_whole=True), Series("a", [1.0, 2.0, 3.0]), Series("b", [None] * 3)]
+SERIES = [
+    Series("all", [1.0, None, 3.0], role=Role.WHOLE),
+    Series("a", [1.0, 2.0, 3.0]),
+    Series("b", [None] * 3),
+    Series("c", [4.0] * 3, role=Role.LIMIT),
+]
 LINES = line_chart("load", "Load", Unit("%"), PARTS, SERIES)
 BARS = bar_chart("hours", "Hours", Unit("h"), ["Mon", "Tue", "Wed"], SERIES)
 CURVES = [
