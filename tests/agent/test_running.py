@@ -20,6 +20,8 @@ from tests.agent.machines import Machine, driver, gpu_uuid, h100, h100_with_mig
 from tests.agent.service import FakeService, Json, receipt
 from tests.house.tree import ROOT
 
+POD_UID = "0f5a3c9e-7b1d-4c55-9a57-2f1f3f0a9b11"
+
 
 @pytest.fixture
 def desk() -> Iterator[FakeService]:
@@ -89,7 +91,14 @@ def health(report: Json, index: int) -> tuple[str, str] | None:
 
 
 def test_it_tells_all_then_what_changes_until_it_is_ended(desk: FakeService, box: Machine, new_driver: Path) -> None:
-    with running(desk, box, new_driver.parent, GPUYARD_AGENT_METRICS="127.0.0.1:0") as agent:
+    group = box.file.parent / "cgroup" / f"kubepods/burstable/pod{POD_UID}"
+    group.mkdir(parents=True)
+    (group.parents[2] / "cgroup.controllers").touch()
+    (group / "memory.current").write_text(f"{700 << 20}")
+    (group / "memory.stat").write_text(f"inactive_file {200 << 20}")
+    desk.answer = lambda _: receipt(podUids=[POD_UID])
+    settings = {"GPUYARD_AGENT_METRICS": "127.0.0.1:0", "GPUYARD_CGROUP_FOLDER": str(group.parents[2])}
+    with running(desk, box, new_driver.parent, **settings) as agent:
         first = desk.until(bool)
         assert (first["node"], first["sequence"], state(first)) == ("gpu-1", 1, "OK")
         assert [device["uuid"] for device in first["inventory"]["devices"]] == [gpu_uuid(0), gpu_uuid(1)]
@@ -100,6 +109,8 @@ def test_it_tells_all_then_what_changes_until_it_is_ended(desk: FakeService, box
             (gpu_uuid(0), 87),
             (gpu_uuid(1), 87),
         ]
+        [of_a_pod] = second["podSamples"]
+        assert (of_a_pod["podUid"], of_a_pod["memoryMib"]) == (POD_UID, 500)
         with urllib.request.urlopen(agent.metrics_address()) as answer:  # noqa: S310 — its own address
             assert f'UUID="{gpu_uuid(1)}"'.encode() in answer.read()
         box.write(driver(h100_with_mig(0), h100(1)))

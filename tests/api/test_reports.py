@@ -185,6 +185,9 @@ async def test_an_agent_that_hides_its_node_is_counted_all_the_same(api: Api):
     inline = '{ organization(slug: "acme") { name } }'
     codes = [(await api.refusal(inline, who="agent of all"))["code"] for _ in range(AGENT_PER_SECOND * 10 + 1)]
     assert codes[-2:] == ["FORBIDDEN", "RATE_LIMITED"]
+    made_up = [{"input": as_input(a_report(node=f"gpu-{n}"))} for n in range(100, 121)]
+    codes = [(await api.refusal(DOCUMENT, it, who="agent"))["code"] for it in made_up]
+    assert codes[-2:] == ["FORBIDDEN", "RATE_LIMITED"], "its token is of one node, whatever it says"
 
 
 async def test_an_agent_opens_no_socket(api: Api, ws_url: str):

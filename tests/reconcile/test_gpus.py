@@ -25,6 +25,22 @@ async def report(world: World, report: Report) -> None:
     await reports.keep_report("default", server, report, world.clock.now(), 90)
 
 
+async def starting(world: World) -> Workload:
+    workload = await world.place()
+    await world.settle(workload)
+    world.cluster.start_pod(name_of(workload), world.clock.now())
+    await world.settle(workload)
+    return workload
+
+
+def held_by(world: World, workload: Workload) -> Report:
+    """GPU 7, by the agent's word."""
+    pod = world.cluster.pod_of(name_of(workload))
+    assert pod is not None
+    holder = a_holder(pod.name, 7, namespace=pod.namespace)
+    return a_report(1, inventory=an_inventory(8), holders=(holder,))
+
+
 async def test_a_workload_is_told_once_of_a_gpu_that_its_pod_calls_unhealthy(world: World):
     workload = await world.run()
     world.cluster.change_pod(name_of(workload), unhealthy_gpus=("GPU-1",))
@@ -50,26 +66,19 @@ async def test_what_the_agent_told_is_not_told_again(world: World):
 
 
 async def test_the_pods_own_word_on_its_gpus_comes_first(world: World):
-    workload = await world.run()
-    pod = world.cluster.pod_of(name_of(workload))
-    assert pod is not None
-    held = a_holder(pod.name, 7, namespace=pod.namespace)
-    await report(world, a_report(1, inventory=an_inventory(8), holders=(held,)))
+    workload = await starting(world)
+    await report(world, held_by(world, workload))
+    world.cluster.run_container(name_of(workload), world.clock.now())
     await world.settle(workload)
     assert (await loaded(workload)).gpus == ("GPU-1",)
 
 
 async def test_where_the_kubelet_names_no_gpus_the_agents_word_is_taken(world: World):
-    workload = await world.place()
-    await world.settle(workload)
-    world.cluster.start_pod(name_of(workload), world.clock.now())
+    workload = await starting(world)
     world.cluster.change_pod(name_of(workload), phase="Running", running_since=world.clock.now())
     await world.settle(workload)
     assert (await loaded(workload)).gpus == ()
-    pod = world.cluster.pod_of(name_of(workload))
-    assert pod is not None
-    held = a_holder(pod.name, 7, namespace=pod.namespace)
-    await report(world, a_report(1, inventory=an_inventory(8), holders=(held,)))
+    await report(world, held_by(world, workload))
     await world.settle(workload)
     assert (await loaded(workload)).gpus == ("GPU-0007",)
     world.cluster.end_container(name_of(workload), world.clock.now())
