@@ -99,6 +99,12 @@ def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us
     return not was_our_signal and (deleted is None or deleted > finished)
 
 
+def _preempted(_workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
+    if attempt.stop_reason is not Reason.PREEMPTED or _ended_by_itself(attempt, seen):
+        return None
+    return End(Status.PENDING, Reason.PREEMPTED, attempt.message)
+
+
 def _run_timeout(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
     stopped = attempt.stop_reason is Reason.RUN_TIMEOUT and not _ended_by_itself(attempt, seen)
     if not stopped and not (attempt.started_at and _deadline_exceeded(seen)):
@@ -241,6 +247,7 @@ def _vanished(attempt: Attempt, seen: Observation) -> tuple[Reason, str]:
 _Rule = Callable[[Workload, Attempt, Observation], End | None]
 _RULES: dict[_Rule, str] = {
     _cancelled: ("a cancel was asked for before the container's own end, by the cluster's clock: `cancelled`"),
+    _preempted: ("it was stopped to make room for another workload: the attempt is over, the workload waits again"),
     _run_timeout: ("the run limit passed, seen by the kubelet (`DeadlineExceeded`) or stopped by us for it: `timeout`"),
     _out_of_memory: ("`OOMKilled`: `failed`; the reason outranks the exit code, which can be 0"),
     _infrastructure: (

@@ -15,6 +15,7 @@ from math import ceil
 from app.domain import wording
 from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
 from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedJob, ObservedPod
+from app.domain.preemption import step_aside
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -223,6 +224,8 @@ def _secure_log(seen: Observation) -> tuple[Action, ...]:
 def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
     if reason is Reason.CANCEL_REQUESTED:
         return wording.cancel_requested(workload.cancelled_by, live=True)
+    if reason is Reason.PREEMPTED:
+        return wording.preempting(attempt.message)
     if reason is Reason.RUN_TIMEOUT:
         return wording.run_limit_reached(workload.spec.timeout_seconds)
     if reason is Reason.IMAGE_INVALID:
@@ -302,11 +305,13 @@ def _has_run_limit(workload: Workload, attempt: Attempt, pod: ObservedPod) -> bo
 def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Decision:
     """Close the attempt with its end; the workload ends with it or goes back to the queue."""
     attempt = replace(attempt, reason=end.reason, message=end.message, ended_at=attempt.finished_at or now)
+    if end.status is Status.PENDING:
+        return Decision(step_aside(workload, end.message, now, policy.retry_base_seconds), attempt, (), now)
     if _may_retry(workload, attempt, end):
         return Decision(_requeue(workload, attempt, end, now, policy), attempt, (), now)
     message = end.message
-    if end.reason.is_infrastructure and attempt.number > 1:
-        message = wording.gave_up(message, attempt.number)
+    if end.reason.is_infrastructure and (tries := _tries(workload, attempt)) > 1:
+        message = wording.gave_up(message, tries)
     ended = replace(
         workload,
         started_at=attempt.started_at,
@@ -362,12 +367,16 @@ def _may_retry(workload: Workload, attempt: Attempt, end: End) -> bool:
     if not end.reason.is_infrastructure or workload.cancel_requested_at is not None:
         return False
     if attempt.started_at is None and attempt.termination not in LOST_CONTAINERS:
-        return attempt.number - workload.retries_used < MAX_START_TRIES
+        return _tries(workload, attempt) - workload.retries_used < MAX_START_TRIES
     return workload.retries_used < workload.spec.max_retries
 
 
+def _tries(workload: Workload, attempt: Attempt) -> int:
+    return attempt.number - workload.attempts_yielded
+
+
 def _requeue(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Workload:
-    not_before = now + timedelta(seconds=policy.retry_base_seconds * 2 ** (attempt.number - 1))
+    not_before = now + timedelta(seconds=policy.retry_base_seconds * 2 ** (_tries(workload, attempt) - 1))
     words = wording.retrying(attempt.server, end.message, not_before)
     waiting = replace(
         workload,
@@ -418,7 +427,9 @@ def place(
 ) -> Decision:
     """Give a waiting workload its server: the next attempt, whose Job does not exist yet. `note` is told with it."""
     attempt = Attempt(workload.id, workload.attempt + 1, server, gpu_resource, placed_at=now, cluster=cluster)
-    placed = replace(workload, attempt=attempt.number, server=server, cluster=cluster, not_before=None)
+    placed = replace(
+        workload, attempt=attempt.number, server=server, cluster=cluster, not_before=None, nominated_server=""
+    )
     spec = workload.spec
     words = wording.placed(server, spec.resources.gpu_count, spec.gpu_requirements.kind, note)
     return Decision(_move(placed, Status.PENDING, Phase.CREATING, Reason.PLACED, words), attempt)

@@ -214,7 +214,7 @@ _REASON_MEANINGS = {
     Reason.CONFIGURATION_ERROR: "its container could not be set up",
     Reason.START_ERROR: "its command could not be started",
     Reason.EVICTED: "its server or the cluster put it out",
-    Reason.PREEMPTED: "it made room for something of higher priority",
+    Reason.PREEMPTED: "it makes, or made, room for another workload; a preemptible one then waits again",
     Reason.NODE_LOST: "its server was lost",
     Reason.NODE_REFUSED: "its server did not admit it",
     Reason.POD_DELETED: "its pod was deleted by somebody",

@@ -197,6 +197,20 @@ def retrying(server: str, why: str, at: datetime) -> str:
     return f"tried on {server}: {clause(why)}; another server is tried after {at:%H:%M:%S} UTC"
 
 
+def preempted(name: str, workload_id: str, *, by_right: bool) -> str:
+    """`name` and id are those of the workload that gets the room."""
+    why = "which is within its project's guarantee" if by_right else "which is of a higher priority"
+    return f"preempted to make room for {clip(name)}, {workload_id}, {why}"
+
+
+def preempting(words: str) -> str:
+    return f"{words}; waiting until the cluster confirms that it has stopped"
+
+
+def stepped_aside(words: str, at: datetime) -> str:
+    return f"{words}; it waits for free GPUs again, from {at:%H:%M:%S} UTC on"
+
+
 def gave_up(why: str, tries: int) -> str:
     return f"{clause(why)}; given up after {tries} tries"
 

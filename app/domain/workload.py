@@ -73,7 +73,9 @@ class Submission:
 class Workload:
     """What was submitted, and what is true of it now. `version` grows with every guarded write.
 
-    `server` is a name in `cluster`; `avoid_servers` names servers as ServerId writes them.
+    `server` is a name in `cluster`; `avoid_servers` names servers as ServerId writes them, and so does
+    `nominated_server`: while it waits, others are preempted there for it. `attempts_yielded` were stopped for a wish of
+    ours: they are no tries.
     """
 
     id: UUID
@@ -99,9 +101,11 @@ class Workload:
     server: str = ""
     gpus: tuple[str, ...] = ()
     held_at: datetime | None = None
+    attempts_yielded: int = 0
     deleted_at: datetime | None = None
     retry_of: UUID | None = None
     cluster: str = ""
+    nominated_server: str = ""
 
     @property
     def succeeded(self) -> bool | None:

@@ -84,10 +84,14 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Attempts to be stopped, as (workload, number), so that the request gets their GPUs on that server."""
+    """Attempts to be stopped, as (workload, number), so that the request gets their GPUs on that server.
+
+    `by_right`: the request is within its project's guarantee; else it is of a higher priority.
+    """
 
     server: ServerId
     victims: tuple[tuple[UUID, int], ...]
+    by_right: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,7 @@ class _Desk:
         if may_help and not is_soon and (choice := made.reclaim.choose(row, self._pool, by_right=by_right)):
             found = made.reclaim.gone_by, choice.number
             victims = tuple((it.workload_id, it.attempt) for it in choice.victims)
-            made.preemptions[request.workload_id] = Preemption(choice.server, victims)
+            made.preemptions[request.workload_id] = Preemption(choice.server, victims, by_right)
             made.making_room[request.workload_id] = choice.server
         elif not may_wait:
             return None

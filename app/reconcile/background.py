@@ -25,6 +25,7 @@ from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
 from app.reconcile.outlook import Outlooks
 from app.reconcile.recent import Known, Recent
+from app.reconcile.room import RoomMaker
 from app.reconcile.sample_keeper import SampleKeeper
 from app.reconcile.schedule import Scheduler
 from app.reconcile.unnamed import UnnamedClusters
@@ -88,7 +89,14 @@ class Background:
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
         outlooks = Outlooks(self.clock, self.pace.half_life, self.policy.termination_grace_seconds)
         self._scheduler = Scheduler(
-            self.board, self._claims, self.bus, self.clock, self._on_placed, self.namespaces, outlooks
+            self.board,
+            self._claims,
+            self.bus,
+            self.clock,
+            self._on_placed,
+            self.namespaces,
+            outlooks,
+            RoomMaker(self.bus, self.clock),
         )
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(

@@ -11,6 +11,7 @@ from uuid import UUID
 from app.clock import Clock
 from app.domain.gpus import WHOLE
 from app.domain.lifecycle import Policy
+from app.domain.preemption import PREEMPTIBLE_PHASES
 from app.domain.server import ServerId
 from app.placement.calendar import Hold
 from app.placement.demand import History, counted
@@ -18,6 +19,7 @@ from app.placement.plan import Outlook
 from app.placement.quotas import Budget
 from app.placement.room import Ask
 from app.placement.usage import Run, decayed, faded
+from app.placement.victims import Running
 from app.store import people, reads
 from app.store.reads import LiveAttempt
 
@@ -73,6 +75,7 @@ class Outlooks:
             histories={slugs[it]: found.history for it, found in known.items()},
             used=used,
             budgets=await _budgets(slugs, live),
+            running={slugs[it]: _running(running.get(it, ()), self.stop_seconds) for it in slugs},
             stop_seconds=self.stop_seconds,
         )
 
@@ -107,12 +110,13 @@ async def _budgets(slugs: Mapping[UUID, str], live: Iterable[LiveAttempt]) -> di
     """By organization, those of the projects that have a quota, with what they use now."""
     found: dict[str, dict[UUID | None, Budget]] = {}
     projects = {project.id: project for project in await people.projects_with_quotas(list(slugs))}
-    used = Counter[UUID | None]()
+    used, firm = Counter[UUID | None](), Counter[UUID | None]()
     for it in live:
         if it.project_id in projects and it.kind == WHOLE:
             used[it.project_id] += it.gpu_count
+            firm[it.project_id] += 0 if it.preemptible else it.gpu_count
     for project in projects.values():
-        budget = Budget(project.name, project.quota, used[project.id], used[project.id])
+        budget = Budget(project.name, project.quota, used[project.id], firm[project.id])
         found.setdefault(slugs[project.organization_id], {})[project.id] = budget
     return found
 
@@ -125,9 +129,31 @@ def _same(old: History, new: History) -> History:
 def _holds(live: Iterable[LiveAttempt], stop_seconds: float) -> dict[ServerId, Sequence[Hold]]:
     holds: dict[ServerId, list[Hold]] = {}
     for it in live:
-        hold = Hold(_gone_by(it, stop_seconds), it.gpu_resource, it.gpu_count, it.cpu_millis, it.memory_bytes)
-        holds.setdefault(ServerId(it.server, it.cluster), []).append(hold)
+        holds.setdefault(ServerId(it.server, it.cluster), []).append(_hold(it, stop_seconds))
     return dict(holds)
+
+
+def _hold(it: LiveAttempt, stop_seconds: float) -> Hold:
+    return Hold(_gone_by(it, stop_seconds), it.gpu_resource, it.gpu_count, it.cpu_millis, it.memory_bytes)
+
+
+def _running(live: Iterable[LiveAttempt], stop_seconds: float) -> list[Running]:
+    """What may be preempted, and can be stopped now."""
+    return [
+        Running(
+            it.workload_id,
+            it.number,
+            ServerId(it.server, it.cluster),
+            _hold(it, stop_seconds),
+            it.placed_at.timestamp(),
+            it.started_at.timestamp() if it.started_at else None,
+            it.project_id,
+            it.priority,
+            it.kind == WHOLE,
+        )
+        for it in live
+        if it.preemptible and it.stop_requested_at is None and it.phase in PREEMPTIBLE_PHASES
+    ]
 
 
 def _gone_by(it: LiveAttempt, stop_seconds: float) -> float:

@@ -32,6 +32,7 @@ from app.placement.snapshot import ServerCapacity, Snapshot, out_of_contact
 from app.reconcile.board import NOTHING_FLAGGED, Board, Flags
 from app.reconcile.claims import Claims
 from app.reconcile.outlook import Outlooks
+from app.reconcile.room import RoomMaker
 from app.store import people, reads, servers
 from app.store.reads import Waiting
 from app.store.servers import ServerRecord
@@ -47,6 +48,7 @@ class Scheduler:
     placed: Callable[[Workload, Attempt], None]  # told of every new attempt once it is stored
     namespaces: Namespaces
     outlooks: Outlooks
+    rooms: RoomMaker
     _planner: Planner = field(default_factory=Planner)
 
     async def tick(self) -> datetime | None:
@@ -87,10 +89,10 @@ class Scheduler:
         await self.board.inventory.refresh()
         take = self.board.snapshot(pool_owner(organizations), await self._out_of_contact(), flags)
         outlook = await self.outlooks.look({w.organization_id: slugs[w.organization_id] for w in queue})
-        answers = (await asyncio.to_thread(_plan, self._planner, requests, take, outlook)).answers
-        placements = {workload_id: a for workload_id, a in answers.items() if isinstance(a, Place)}
-        await self._place(placements, slugs, flags)
-        await self._explain(queue, answers)
+        found = await asyncio.to_thread(_plan, self._planner, requests, take, outlook)
+        await self._place(found.placements, slugs, flags)
+        await self.rooms.make(found.preemptions)
+        await self._explain(queue, found.answers)
 
     async def _place(self, placements: Mapping[UUID, Place], slugs: Mapping[UUID, str], flags: Flags) -> None:
         """Void where a server's flags are no longer those that were planned with: what is lost is planned again."""
@@ -176,6 +178,8 @@ def _request(waiting: Waiting, slug: str, clusters: Sequence[str], longest: Call
         run_seconds=waiting.timeout_seconds,
         hold_seconds=ceil(longest(waiting.start_timeout_seconds, waiting.timeout_seconds)),
         wanted=GpuRequirements.read(waiting.gpu_requirements or {}),
+        preemptible=waiting.preemptible,
+        nominated=ServerId.parse(waiting.nominated_server) if waiting.nominated_server else None,
         avoid=frozenset(avoided for text in waiting.avoid_servers for avoided in _avoided(text, clusters)),
     )
 

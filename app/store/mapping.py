@@ -37,6 +37,8 @@ _STATE_SAME = (
     "deleted_at",
     "retry_of",
     "cluster",
+    "nominated_server",
+    "attempts_yielded",
 )
 _ATTEMPT_SAME = (
     "cluster",

@@ -229,8 +229,10 @@ class WorkloadRow(Model):
     exit_code = fields.IntField(null=True)
     cluster = fields.CharField(max_length=63, default="", db_default="")
     server = fields.CharField(max_length=253, default="")
+    nominated_server = fields.CharField(max_length=320, default="", db_default="")  # cluster/name
     gpus = fields.JSONField[list[str]]()
     held_at = fields.DatetimeField(null=True)
+    attempts_yielded = fields.IntField(default=0, db_default=0)
     deleted_at = fields.DatetimeField(null=True)
     retry_of = fields.UUIDField(null=True)
 

@@ -73,6 +73,7 @@ class Waiting:
     not_before: datetime | None
     queue_timeout_seconds: int | None
     avoid_servers: list[str]
+    nominated_server: str
     reason: str
     message: str
 
@@ -88,8 +89,10 @@ async def waiting_workloads() -> list[Waiting]:
 
 @dataclass(frozen=True, slots=True)
 class LiveAttempt:
-    """What it holds of which server, for how long at most, and for whom."""
+    """What it holds of which server, for how long at most, and for whom. `phase` is its workload's."""
 
+    workload_id: UUID
+    number: int
     cluster: str
     server: str
     gpu_resource: str
@@ -106,6 +109,7 @@ class LiveAttempt:
     priority: int
     preemptible: bool
     gpu_requirements: dict[str, Any] | None
+    phase: str
 
     @property
     def kind(self) -> Kind:
@@ -113,7 +117,16 @@ class LiveAttempt:
         return GpuRequirements.read(self.gpu_requirements or {}).kind
 
 
-_OF_ATTEMPT = {"cluster", "server", "gpu_resource", "placed_at", "started_at", "stop_requested_at"}
+_OF_ATTEMPT = {
+    "workload_id",
+    "number",
+    "cluster",
+    "server",
+    "gpu_resource",
+    "placed_at",
+    "started_at",
+    "stop_requested_at",
+}
 _LIVE_COLUMNS = [it.name if it.name in _OF_ATTEMPT else f"workload__{it.name}" for it in fields(LiveAttempt)]
 
 

@@ -20,6 +20,7 @@ WAITING = (
     Reason.WAITING_FOR_GPUS,
     Reason.BEHIND_RESERVATION,
     Reason.WAITING_FOR_CPU_OR_MEMORY,
+    Reason.MAKING_ROOM,
     Reason.OVER_QUOTA,
     Reason.NO_USABLE_SERVER,
     Reason.DRIVER_TOO_OLD,

@@ -96,7 +96,9 @@ B_HAS_4 = {B: Quota(4), A: Quota(2)}
 def test_who_is_within_the_guarantee_gets_what_others_use_beyond_theirs():
     runs = [Run(1, "a", 2, ran=9), Run(2, "a", 2, ran=1), Run(3, "a", 2, ran=2), Run(4, "a", 2, ran=3)]
     found = plan([wants(4)], fleet(runs), there(runs, B_HAS_4))
-    assert found.preemptions == {UUID(int=1): Preemption(ServerId("a"), ((UUID(int=1002), 1), (UUID(int=1003), 1)))}
+    assert found.preemptions == {
+        UUID(int=1): Preemption(ServerId("a"), ((UUID(int=1002), 1), (UUID(int=1003), 1)), by_right=True)
+    }
     assert starts(found) == {1: ("a", STOP / HOUR)}
     assert found.answers[UUID(int=1)] == Waits(
         Reason.MAKING_ROOM,
