@@ -187,6 +187,7 @@ async def _story(world: World, project: UUID, crash: Crash) -> tuple[Workload, W
     for step in (plan, settle, kubelet, settle, plan):
         await _survive(world, step)
     world.cluster.boundary = lambda _: None
+    _begin(world, Bus())
     return wanted, victim
 
 

@@ -59,6 +59,8 @@ def a_full_workload(id_: UUID, organization_id: UUID, project_id: UUID | None, *
         not_before=LATER + timedelta(seconds=1),
         avoid_servers=("gpu-1", "gpu-2"),
         retries_used=2,
+        attempts_yielded=1,
+        nominated_server="berlin/gpu-4",
         cancel_requested_at=LATER + timedelta(seconds=2),
         cancelled_by="bob@example.org",
         started_at=LATER + timedelta(seconds=3),

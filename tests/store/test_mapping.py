@@ -72,6 +72,8 @@ workload_values: dict[str, st.SearchStrategy[Any]] = {
     "not_before": st.none() | moments,
     "avoid_servers": words,
     "retries_used": st.integers(0, 9),
+    "attempts_yielded": st.integers(0, 9),
+    "nominated_server": text,
     "cancel_requested_at": st.none() | moments,
     "cancelled_by": text,
     "started_at": st.none() | moments,

@@ -124,6 +124,16 @@ async def test_a_loser_takes_nothing_from_the_others(database: Database):
     assert told == [queue[0].id, queue[1].id, queue[3].id]
 
 
+async def test_changes_that_belong_together_win_or_lose_as_one(database: Database):
+    organization = await an_organization()
+    queue = [await a_stored_workload(organization) for _ in range(5)]
+    await apply_changes(organization.id, [Change(queue[1], ended(queue[1]))], LATER)
+    groups = (queue[0].id, queue[0].id, queue[2].id, queue[2].id, None)
+    changes = [replace(placement(it), together=group) for it, group in zip(queue, groups, strict=True)]
+    assert await apply_changes(organization.id, changes, LATER) == [False, False, True, True, True]
+    assert {it.workload_id for it in await reads.attempts_of([w.id for w in queue])} == {w.id for w in queue[2:]}
+
+
 async def test_of_two_changes_to_one_workload_the_first_wins(database: Database):
     organization = await an_organization()
     workload = await a_stored_workload(organization)
