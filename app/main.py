@@ -73,7 +73,16 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
     logs = LogReader(named, settings.policy.log_retention_seconds)
     commands = CommandContext(clock, bus, settings.defaults)
     rates, open_streams = Rates(settings.rate_limit), OpenStreams(settings.stream_limit)
-    services = Services(commands, background.board, logs, rates, open_streams, settings.introspection, settings.agents)
+    services = Services(
+        commands,
+        background.board,
+        logs,
+        background.forecaster,
+        rates,
+        open_streams,
+        settings.introspection,
+        settings.agents,
+    )
     streams = Streams()
     return Application(build_web(services, background, streams), background, streams)
 

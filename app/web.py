@@ -30,7 +30,7 @@ def build_web(services: Services, background: Background, streams: Streams | Non
     endpoint = GraphQLEndpoint(schema, services)
     sign_in = SignIn(services.commands.clock)
     panel_streams, samples = streams or Streams(), background.samples_kept
-    desk = Desk(services.commands, services.board, services.logs, panel_streams, sign_in, samples)
+    desk = Desk(services.commands, services.board, services.logs, services.forecaster, panel_streams, sign_in, samples)
     return Starlette(
         routes=[
             Route("/graphql", endpoint, max_body_size=_NO_LIMIT),  # it has its own, with its own answer

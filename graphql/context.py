@@ -18,6 +18,7 @@ from app.graphql.loaders import Loaders
 from app.graphql.rates import Rates
 from app.graphql.streams import OpenStreams
 from app.reconcile.board import Board
+from app.reconcile.forecast import Forecaster
 from app.reconcile.logs import LogReader
 
 
@@ -28,6 +29,7 @@ class Services:
     commands: CommandContext
     board: Board
     logs: LogReader
+    forecaster: Forecaster
     rates: Rates = field(default_factory=Rates)
     streams: OpenStreams = field(default_factory=OpenStreams)
     shows_schema: bool = True  # introspection

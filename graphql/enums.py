@@ -20,6 +20,7 @@ from app.domain.tallies import TallyType as TelemetryType
 from app.domain.usage import Period, UsageGroup
 from app.domain.volumes import VolumeKind
 from app.domain.workload import EventType
+from app.placement.relax import Change as SuggestedChange
 
 __all__ = [
     "Action",
@@ -36,6 +37,7 @@ __all__ = [
     "Scope",
     "SortField",
     "Status",
+    "SuggestedChange",
     "TelemetryGroup",
     "TelemetryType",
     "UsageGroup",
@@ -64,6 +66,7 @@ E = TypeVar(
     TelemetryGroup,
     Period,
     UsageGroup,
+    SuggestedChange,
 )
 
 
@@ -95,3 +98,4 @@ _register(TelemetryType, "TelemetryType", "Which numbers about an organization."
 _register(TelemetryGroup, "TelemetryGroup", "By what numbers of one moment can be grouped.")
 _register(Period, "Period", "Periods of the calendar.")
 _register(UsageGroup, "UsageGroup", "By what usage can be grouped.")
+_register(SuggestedChange, "SuggestedChange", "What could be asked for otherwise, so that a workload starts now.")

@@ -70,6 +70,11 @@ _HEAVY = {"WorkloadLog": 5_900, "Metric": 1_000, "Telemetry": 1_000, "Usage": 1_
 _ONE_BY_ONE = 6_000  # too much for a list: each is read by itself
 _HEAVY_FIELDS = {
     ("Workload", "idleAllocatedGpus"): 200,
+    ("Query", "dryRun"): 3_000,  # a plan
+    ("Workload", "queue"): 5,
+    ("QueuePlace", "couldStartNow"): 1_000,
+    ("Workload", "waits"): 150,  # both read all its events
+    ("Workload", "waitTotals"): 150,
     ("Organization", "gpus"): 5_000,
     ("Gpu", "history"): _ONE_BY_ONE,
 }

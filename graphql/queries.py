@@ -7,9 +7,12 @@ from typing import Annotated
 import strawberry
 
 from app.commands.context import open_organization
+from app.commands.submit_workload import check_request
 from app.domain.people import Permission
 from app.graphql.context import Info
 from app.graphql.enums import Scope
+from app.graphql.mutations.submit_workload import SubmitWorkloadInput
+from app.graphql.nodes.dry_run import DryRun
 from app.graphql.nodes.organization import Organization
 from app.graphql.nodes.people import Token
 from app.store import managing, people
@@ -49,3 +52,16 @@ class Query:
         principal = await info.context.caller()
         noun = await open_organization(principal, slug, Permission.VIEW_ORGANIZATION)
         return Organization.from_domain(noun, principal.roles.get(noun.id))
+
+    @strawberry.field(
+        description="What would become of a request now: it is checked as if it were submitted, planned, and not "
+        "stored. For those who may submit it. It weighs 3000."
+    )
+    async def dry_run(
+        self,
+        info: Info,
+        input: Annotated[SubmitWorkloadInput, strawberry.argument(description="What would be run.")],  # noqa: A002
+    ) -> DryRun:
+        services, principal = info.context.services, await info.context.caller()
+        noun = await check_request(services.commands, principal, input.organization, input.to_draft())
+        return DryRun.from_domain(await services.forecaster.try_out(noun), noun)

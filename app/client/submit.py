@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +20,7 @@ from app.client.flags import SUBMISSION, named_by
 from app.client.options import Organization, Server, TokenFile, WorkloadId
 from app.client.session import Session, session
 from app.client.submission import gpu_requirements, project_id, submission
+from app.client.views import dry_run_lines
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
 
@@ -29,6 +31,7 @@ class _Staying:
     waits: bool
     follows: bool
     output: given.Output
+    is_dry: bool = False
 
     @property
     def failure(self) -> int:
@@ -65,6 +68,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
     command: given.Command = False,
     project: given.Project = None,
     idempotency_key: given.IdempotencyKey = None,
+    dry_run: given.DryRun = False,
     wait: given.Wait = False,
     follow: given.Follow = False,
     output: given.Printed = "text",
@@ -76,15 +80,14 @@ def submit(  # noqa: PLR0913 — one parameter a flag
 
     gpuyard submit nvidia/cuda:12.2.0-base-ubuntu22.04 --gpus 2 --timeout 1h -- nvidia-smi -L
     """
-    staying = _staying(wait, follow, output)
+    staying = _staying(wait, follow, output, is_dry=dry_run)
     _check_command(words, is_given=command)
     limits = {"timeoutSeconds": timeout, "startTimeoutSeconds": start_timeout, "queueTimeoutSeconds": queue_timeout}
     needs = {"gpuCount": gpus, "cpu": cpu, "memory": memory, "sharedMemory": shared_memory, "cuda": cuda}
     turn = {"priority": priority, "preemptible": preemptible or None, "maxRetries": max_retries}
+    names = {"image": image, "tag": tag, "name": name}
     wanted = {
-        "image": image,
-        "tag": tag,
-        "name": name,
+        **names,
         **limits,
         **needs,
         "gpuRequirements": gpu_requirements(gpu_product, gpu_memory, compute_capability, mig_profile, is_shared=shared),
@@ -95,7 +98,7 @@ def submit(  # noqa: PLR0913 — one parameter a flag
         "idempotencyKey": idempotency_key or f"command-{uuid4()}",
     }
     with session(server, token_file, organization, failure=staying.failure) as here:
-        _stay(here, staying, _submitted(here, submission(wanted, words or [], are_command=command), project))
+        _carry_out(here, staying, submission(wanted, words or [], are_command=command), project)
 
 
 def retry(
@@ -115,10 +118,12 @@ def retry(
         _stay(here, staying, here.api.ask("command/retry", {"input": asked})["retryWorkload"]["workload"])
 
 
-def _staying(waits: bool, follows: bool, output: given.Output) -> _Staying:
+def _staying(waits: bool, follows: bool, output: given.Output, *, is_dry: bool = False) -> _Staying:
     if follows and output != "text":
         raise typer.BadParameter("--follow prints the log; it goes with --output text only")
-    return _Staying(waits, follows, output)
+    if is_dry and (waits or follows or output == "id"):
+        raise typer.BadParameter("--dry-run submits nothing; it goes with --output text and json only")
+    return _Staying(waits, follows, output, is_dry)
 
 
 def _check_command(words: Sequence[str] | None, *, is_given: bool) -> None:
@@ -143,12 +148,35 @@ def _content(name: str) -> str:
         raise ValueError(msg) from None
 
 
-def _submitted(here: Session, wanted: Mapping[str, Any], project: str | None) -> dict[str, Any]:
-    """The accepted workload. Raises RefusedError in the command's own words."""
+def _asked(here: Session, wanted: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+    """The API's input."""
     attributed = {}
     if project is not None:
         attributed["projectId"] = project_id(here.of_organization("command/projects", {})["projects"], project)
-    asked = {"organization": here.organization, **wanted, **attributed}
+    return {"organization": here.organization, **wanted, **attributed}
+
+
+def _carry_out(here: Session, staying: _Staying, wanted: Mapping[str, Any], project: str | None) -> None:
+    asked = _asked(here, wanted, project)
+    if staying.is_dry:
+        _tell(here, asked, staying.output)
+    else:
+        _stay(here, staying, _submitted(here, asked))
+
+
+def _tell(here: Session, asked: Mapping[str, Any], output: given.Output) -> None:
+    """What would become of it. Raises RefusedError in the command's own words."""
+    with named_by(SUBMISSION):
+        found = here.api.ask("command/dry_run", {"input": asked})["dryRun"]
+    if output == "json":
+        here.screen.json(found)
+        return
+    for line in dry_run_lines(found, datetime.now(UTC)):
+        here.screen.result(line)
+
+
+def _submitted(here: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The accepted workload. Raises RefusedError in the command's own words."""
     with named_by(SUBMISSION):
         answer = here.api.ask("submit_workload", {"input": asked})["submitWorkload"]
     if not answer["isNew"]:

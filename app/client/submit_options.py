@@ -67,5 +67,6 @@ Project = Annotated[str | None, typer.Option(help="Slug of the project it counts
 IdempotencyKey = Annotated[str | None, typer.Option(help="The same key and request is the first workload again.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for the end; exit with the container's code.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="The same, and print its log as it comes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Submit nothing; say where and when it would run now.")]
 Output = Literal["text", "id", "json"]
 Printed = Annotated[Output, typer.Option("--output", "-o", help="How the answer is printed.")]

@@ -71,12 +71,38 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("job", it["jobName"]),
         ("retry of", it["retryOf"]),
         ("submitted", f"{_when(it['createdAt'], now)} by {it['submittedBy']}"),
+        ("queue", _standing(it["queue"], now)),
+        ("sooner", "; ".join(could["message"] for could in (it["queue"] or {}).get("couldStartNow", ()))),
+        ("waited", _waited(it["waitTotals"])),
         ("started", _when(it["startedAt"], now)),
         ("cancel asked", _when(it["cancelRequestedAt"], now)),
         ("ended", _when(it["completedAt"], now)),
         ("ran", _ran(it, now)),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _standing(it: Mapping[str, Any] | None, now: datetime) -> str:
+    if it is None:
+        return ""
+    where = f"no. {it['position']} of {it['total']}" if it["position"] else "outside the line for a while"
+    if it["promisedStart"] is None:
+        return where
+    begins = _moment(it["promisedStart"])
+    ahead = format_duration((begins - now).total_seconds())
+    return f"{where}; starts on {it['promisedServer']} by {_stamp(it['promisedStart'])} UTC at the latest, in {ahead}"
+
+
+def _waited(totals: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{format_duration(it['seconds'])} {it['words']}" for it in totals if it["seconds"])
+
+
+def dry_run_lines(it: Mapping[str, Any], now: datetime) -> list[str]:
+    """What would become of a request."""
+    if it["startsNow"]:
+        return [it["message"]]
+    lines = [f"would wait: {it['message']}", f"in the queue: {_standing(it['queue'], now)}"]
+    return [*lines, *(could["message"] for could in it["queue"]["couldStartNow"])]
 
 
 def _demand(it: Mapping[str, Any] | None) -> str:

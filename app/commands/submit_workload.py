@@ -30,14 +30,27 @@ class Submitted:
 async def submit_workload(context: CommandContext, principal: Principal, slug: str, draft: Draft) -> Submitted:
     """Raises InvalidInputError, ForbiddenError, NotFoundError, PreconditionFailedError or ConflictError."""
     async with noting_refusals(context, principal, "submit_workload", slug):
-        access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
-        spec = check_submission(draft, context.defaults)
-        require_priority(principal, access.organization, spec.priority)
+        access, spec = await _checked(context, principal, slug, draft)
         if earlier := await submitted_before(access.organization.id, spec):
             return earlier
         await check_against_records(access, spec)
         now = context.clock.now()
         return await store_new(context, requests.accept(uuid4(), access.organization.id, spec, principal.name, now))
+
+
+async def check_request(context: CommandContext, principal: Principal, slug: str, draft: Draft) -> Workload:
+    """What submitting would accept, and nothing is written. Raises as `submit_workload`, but for a used key."""
+    access, spec = await _checked(context, principal, slug, draft)
+    await check_against_records(access, spec)
+    return requests.accept(uuid4(), access.organization.id, spec, principal.name, context.clock.now())
+
+
+async def _checked(context: CommandContext, principal: Principal, slug: str, draft: Draft) -> tuple[Access, Submission]:
+    """Whether the caller may, and what the request says by itself."""
+    access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
+    spec = check_submission(draft, context.defaults)
+    require_priority(principal, access.organization, spec.priority)
+    return access, spec
 
 
 async def check_against_records(access: Access, spec: Submission) -> None:

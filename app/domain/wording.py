@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app.domain.gpus import WHOLE, GpuRequirements, Kind, format_capability
 from app.domain.quantity import format_memory
+from app.domain.states import Reason
 from app.domain.workload import signal_of
 
 _SIGNAL_NAMES = {
@@ -71,6 +72,28 @@ def because(text: str) -> str:
 
 def submitted(gpu_count: int, kind: Kind = WHOLE) -> str:
     return f"accepted; waits for {gpus(gpu_count, kind, 'free')} on one server"
+
+
+def waited_for(reason: Reason) -> str:
+    """Goes on behind how long it waited."""
+    return _WAITED_FOR.get(reason) or f"({reason.replace('_', ' ')})"
+
+
+_WAITED_FOR = {
+    Reason.SUBMITTED: "to be looked at",
+    Reason.WAITING_FOR_GPUS: "for GPUs",
+    Reason.WAITING_FOR_CPU_OR_MEMORY: "for CPU or memory",
+    Reason.BEHIND_RESERVATION: "behind a reservation",
+    Reason.OVER_QUOTA: "for its project's quota",
+    Reason.MAKING_ROOM: "for room to be made",
+    Reason.NO_USABLE_SERVER: "for a usable server",
+    Reason.DRIVER_TOO_OLD: "for a newer driver",
+    Reason.NO_MATCHING_GPU: "for GPUs of its kind",
+    Reason.NEVER_FITS: "for a larger server",
+    Reason.BACKING_OFF: "before another try",
+    Reason.PREEMPTED: "after it had made room",
+    Reason.HELD: "on hold",
+}
 
 
 def held(by: str) -> str:

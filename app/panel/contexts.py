@@ -16,6 +16,7 @@ from app.panel.form import FormView, ReferenceView
 from app.panel.gpu_views import GpuView
 from app.panel.list_views import Difference, Heading, ListView, SearchView
 from app.panel.project_views import ProjectsView
+from app.panel.prospects import ProspectView
 from app.panel.server_views import ServersView
 from app.panel.usage_views import FiguresView, UsageView
 from app.panel.workload_views import RowView, WorkloadView
@@ -140,6 +141,12 @@ class FormFragment(Context):
 class ReferenceFragment(Context):
     template: ClassVar[str] = "_reference.html"
     reference: ReferenceView
+
+
+@dataclass(frozen=True)
+class ProspectFragment(Context):
+    template: ClassVar[str] = "_prospect.html"
+    prospect: ProspectView
 
 
 @dataclass(frozen=True)

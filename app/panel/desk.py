@@ -9,6 +9,7 @@ from app.commands.context import CommandContext
 from app.domain.agents import SamplePolicy
 from app.panel.streams import Streams
 from app.reconcile.board import Board
+from app.reconcile.forecast import Forecaster
 from app.reconcile.logs import LogReader
 
 
@@ -17,6 +18,7 @@ class Desk:
     commands: CommandContext
     board: Board
     logs: LogReader
+    forecaster: Forecaster
     streams: Streams
     sign_in: SignIn
     samples: SamplePolicy

@@ -29,6 +29,7 @@ from app.domain.submission import (
 from app.domain.volumes import Volume
 from app.panel import urls
 from app.panel.mount_rows import MOUNT_FIELDS, MountRow, VolumeChoice, mount_rows, read_mounts, volume_choices
+from app.panel.prospects import ProspectView
 
 T = TypeVar("T")
 
@@ -120,8 +121,10 @@ class FormView:
     request_key: str
     action: str
     reference_url: str
+    check_url: str
     problem: str
     is_more_open: bool
+    prospect: ProspectView | None
     accepted: AcceptedView | None
 
 
@@ -144,6 +147,7 @@ def form_view(
     *,
     problem: str = "",
     accepted: AcceptedView | None = None,
+    prospect: ProspectView | None = None,
 ) -> FormView:
     fields, rows = _fields(typed, problems), mount_rows(typed)
     return FormView(
@@ -161,8 +165,10 @@ def form_view(
         request_key=str(uuid4()),
         action=urls.workloads(around.slug),
         reference_url=urls.reference(around.slug),
+        check_url=urls.check(around.slug),
         problem=problem or fields[_ELSEWHERE].problem,
         is_more_open=any(_is_touched(field) for field in fields.values()) or not all(row.is_empty for row in rows),
+        prospect=prospect,
         accepted=accepted,
     )
 

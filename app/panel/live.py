@@ -45,16 +45,16 @@ class LivePages:
         listing = Listing.parse(request.query_params)
         have = request.headers.get("last-event-id") or request.query_params.get("have", "")
         token = manager.session.form_token
-        clock, names_clusters = self.desk.commands.clock, self.desk.board.names_clusters
-        news = RowNews(manager.slug, manager.organization.id, listing, have, token, clock, names_clusters)
+        around = self.desk.commands.clock, self.desk.forecaster, self.desk.board.names_clusters
+        news = RowNews(manager.slug, manager.organization.id, listing, have, token, *around)
         return streams.response(self._tell(manager, news))
 
     async def workload(self, request: Request) -> Response:
         manager = await guards.manage(self.desk, request, by_person=False)
         workload_id: UUID = request.path_params["id"]
         token = manager.session.form_token
-        clock, names_clusters = self.desk.commands.clock, self.desk.board.names_clusters
-        news = WorkloadNews(manager.slug, manager.organization.id, workload_id, token, clock, names_clusters)
+        around = self.desk.commands.clock, self.desk.forecaster, self.desk.board.names_clusters
+        news = WorkloadNews(manager.slug, manager.organization.id, workload_id, token, *around)
         return streams.response(self._tell(manager, news))
 
     async def _tell(self, manager: Manager, news: News) -> AsyncGenerator[str, None]:

@@ -20,6 +20,7 @@ from app.panel.list_views import ListView, difference
 from app.panel.listing import Listing
 from app.panel.rendering import render
 from app.panel.workload_views import RowView, WorkloadView, row_view, workload_view
+from app.reconcile.forecast import Forecaster
 from app.store import people, reads
 
 _MOST_SPOKEN = 3  # a screen reader must not be talking all day
@@ -38,11 +39,14 @@ class RowNews:
     have: str
     form_token: str
     clock: Clock
+    forecaster: Forecaster
     names_clusters: bool
     _shown: ListView | None = None
 
     async def look(self) -> list[str]:
-        view = await load_list(self.slug, self.organization_id, self.listing, names_clusters=self.names_clusters)
+        view = await load_list(
+            self.slug, self.organization_id, self.listing, self.forecaster, names_clusters=self.names_clusters
+        )
         shown, self._shown = self._shown, view
         if view == shown or (shown is None and view.digest == self.have):
             return []
@@ -67,7 +71,7 @@ class RowNews:
         if not gone:
             return ()
         found = (await reads.workloads_by_id(list(gone))).values()
-        rows = await _rows(self.slug, list(found), names_clusters=self.names_clusters)
+        rows = await _rows(self.slug, list(found), self.forecaster, names_clusters=self.names_clusters)
         return tuple(row for row in rows if row != before[row.id])
 
 
@@ -80,11 +84,14 @@ class WorkloadNews:
     workload_id: UUID
     form_token: str
     clock: Clock
+    forecaster: Forecaster
     names_clusters: bool
     _shown: WorkloadView | None = None
 
     async def look(self) -> list[str]:
-        view = await load_view(self.slug, self.organization_id, self.workload_id, names_clusters=self.names_clusters)
+        view = await load_view(
+            self.slug, self.organization_id, self.workload_id, self.forecaster, names_clusters=self.names_clusters
+        )
         if view is None or view == self._shown:
             return []
         has_moved = self._shown is not None and self._shown.row.badge != view.row.badge
@@ -95,30 +102,36 @@ class WorkloadNews:
         return [streams.message(render(message), cursor), streams.event(streams.CHANGED)]
 
 
-async def load_list(slug: str, organization_id: UUID, listing: Listing, *, names_clusters: bool) -> ListView:
+async def load_list(
+    slug: str, organization_id: UUID, listing: Listing, forecaster: Forecaster, *, names_clusters: bool
+) -> ListView:
     """What a page of the list shows now."""
     page = await listing.page(organization_id)
-    rows = await _rows(slug, page.workloads, names_clusters=names_clusters)
+    rows = await _rows(slug, page.workloads, forecaster, names_clusters=names_clusters)
     nothing = _NOT_UNDERSTOOD if listing.problems else _NO_MATCH if listing.is_narrowed else _NONE_YET
     return ListView(rows, listing.links(slug, page), nothing)
 
 
 async def load_view(
-    slug: str, organization_id: UUID, workload_id: UUID, *, names_clusters: bool
+    slug: str, organization_id: UUID, workload_id: UUID, forecaster: Forecaster, *, names_clusters: bool
 ) -> WorkloadView | None:
     workload = await reads.find_workload(organization_id, workload_id)
     if workload is None:
         return None
     attempts, events = await reads.attempts_of([workload.id]), await reads.events_of([workload.id])
-    [row] = await _rows(slug, [workload], names_clusters=names_clusters)
+    [row] = await _rows(slug, [workload], forecaster, names_clusters=names_clusters)
+    relaxations = await forecaster.relaxations(organization_id, workload.id) if row.standing else ()
     links = await gpu_links(slug, attempts)
-    return workload_view(row, workload, attempts, events, links, names_clusters=names_clusters)
+    return workload_view(row, workload, attempts, events, links, relaxations, names_clusters=names_clusters)
 
 
-async def _rows(slug: str, workloads: Sequence[Workload], *, names_clusters: bool) -> tuple[RowView, ...]:
+async def _rows(
+    slug: str, workloads: Sequence[Workload], forecaster: Forecaster, *, names_clusters: bool
+) -> tuple[RowView, ...]:
     named = {w.spec.project_id for w in workloads if w.spec.project_id}
     projects = await people.projects_by_id(list(named)) if named else {}
-    return tuple(row_view(slug, workload, projects, names_clusters=names_clusters) for workload in workloads)
+    standings = {w.id: await forecaster.standing(w.organization_id, w.id) for w in workloads if w.waits}
+    return tuple(row_view(slug, w, projects, standings.get(w.id), names_clusters=names_clusters) for w in workloads)
 
 
 def _spoken(rows: list[RowView]) -> tuple[str, ...]:

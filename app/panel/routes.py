@@ -51,6 +51,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.WORKLOADS, workloads.submit, methods=["POST"]),
         Route(urls.WORKLOADS_LIVE, live.workloads),
         Route(urls.REFERENCE, workloads.reference),
+        Route(urls.CHECK, workloads.check, methods=["POST"]),
         Route(urls.WORKLOAD, workload.show),
         *(Route(path, partial(workload.act, action), methods=["POST"]) for action, path in urls.ACTIONS.items()),
         Route(urls.WORKLOAD_LIVE, live.workload),

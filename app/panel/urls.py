@@ -26,6 +26,7 @@ GPU = f"{ORGANIZATION}/platform/gpus/" + "{id:uuid}"
 WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
+CHECK = f"{WORKLOADS}/check"
 WORKLOAD = WORKLOADS + "/{id:uuid}"
 ACTIONS = {action: f"{WORKLOAD}/{action}" for action in Action}
 WORKLOAD_LIVE = f"{WORKLOAD}/live"
@@ -77,6 +78,10 @@ def workloads_live(slug: str, **query: str) -> str:
 
 def reference(slug: str) -> str:
     return _at(REFERENCE, slug)
+
+
+def check(slug: str) -> str:
+    return _at(CHECK, slug)
 
 
 def workload(slug: str, workload_id: UUID) -> str:

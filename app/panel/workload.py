@@ -150,8 +150,8 @@ async def _find(manager: Manager, request: Request) -> Workload:
 
 async def _view(desk: Desk, manager: Manager, request: Request) -> WorkloadView:
     workload_id: UUID = request.path_params["id"]
-    names_clusters = desk.board.names_clusters
-    view = await load_view(manager.slug, manager.organization.id, workload_id, names_clusters=names_clusters)
+    whose, names_clusters = (manager.slug, manager.organization.id), desk.board.names_clusters
+    view = await load_view(*whose, workload_id, desk.forecaster, names_clusters=names_clusters)
     if view is None:
         raise unknown_workload(workload_id)
     return view

@@ -17,9 +17,12 @@ from app.domain.quantity import format_cpu, format_memory
 from app.domain.server import ServerId
 from app.domain.states import Phase, Status
 from app.domain.volumes import Mount
-from app.domain.wording import gpus_wanted
+from app.domain.waits import totals, waits
+from app.domain.wording import gpus_wanted, waited_for
 from app.domain.workload import Attempt, Event, Workload
 from app.panel import urls
+from app.placement.relax import Relaxation
+from app.reconcile.forecast import Standing
 
 _PHASE_WORDS = {Phase.TIMED_OUT: "timed out"}
 _PHASE_SAYS_MORE = frozenset(
@@ -48,6 +51,16 @@ class ActionView:
 
 
 @dataclass(frozen=True)
+class StandingView:
+    """Where a waiting one stands; `position` None: outside the line for a while. `server` is the promised one."""
+
+    position: int | None
+    total: int
+    server: str = ""
+    starts_by: datetime | None = None
+
+
+@dataclass(frozen=True)
 class RowView:
     """A workload in the list."""
 
@@ -68,6 +81,7 @@ class RowView:
     is_cancelling: bool
     url: str
     retry_of_url: str
+    standing: StandingView | None
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,15 @@ class EventView:
 
 
 @dataclass(frozen=True)
+class WaitedView:
+    """What it waited for: so long until `since`, from when on it still does; None: it no longer does."""
+
+    words: str
+    lasted: timedelta
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
 class WorkloadView:
     """Everything the page of one workload says."""
 
@@ -133,6 +156,8 @@ class WorkloadView:
     failed_by_itself: bool
     why_it_waits: str
     clocks: tuple[ClockView, ...]
+    waited: tuple[WaitedView, ...]
+    could_start: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     env_vars: tuple[tuple[str, str], ...]
     attempts: tuple[AttemptView, ...]
@@ -153,7 +178,14 @@ def phase_words(phase: Phase) -> str:
     return _PHASE_WORDS.get(phase, phase.value)
 
 
-def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project], *, names_clusters: bool) -> RowView:
+def row_view(
+    slug: str,
+    workload: Workload,
+    projects: Mapping[UUID, Project],
+    standing: Standing | None = None,
+    *,
+    names_clusters: bool,
+) -> RowView:
     """`names_clusters`: there are several, so that a server's name alone doesn't say which it is."""
     project = projects.get(workload.spec.project_id) if workload.spec.project_id else None
     is_cancelling = workload.cancel_requested_at is not None and not workload.status.is_terminal
@@ -175,7 +207,16 @@ def row_view(slug: str, workload: Workload, projects: Mapping[UUID, Project], *,
         is_cancelling=is_cancelling,
         url=urls.workload(slug, workload.id),
         retry_of_url=urls.workload(slug, workload.retry_of) if workload.retry_of else "",
+        standing=_standing_view(standing, names_clusters=names_clusters) if standing else None,
     )
+
+
+def _standing_view(standing: Standing, *, names_clusters: bool) -> StandingView:
+    promised = standing.promised
+    if promised is None:
+        return StandingView(standing.position, standing.total)
+    server = str(promised.server) if names_clusters else promised.server.name
+    return StandingView(standing.position, standing.total, server, promised.starts_by)
 
 
 def _action_view(slug: str, workload: Workload, action: Action) -> ActionView:
@@ -194,6 +235,7 @@ def workload_view(
     attempts: Sequence[Attempt],
     events: Sequence[Event],
     links: Mapping[int, tuple[GpuLink, ...]],
+    relaxations: Sequence[Relaxation] = (),
     *,
     names_clusters: bool,
 ) -> WorkloadView:
@@ -210,6 +252,8 @@ def workload_view(
         failed_by_itself=workload.status is Status.COMPLETED and bool(workload.exit_code),
         why_it_waits=workload.message if workload.status is Status.PENDING else "",
         clocks=clocks(workload, attempts[-1] if attempts else None),
+        waited=_waited(events),
+        could_start=tuple(it.message for it in relaxations),
         settings=_settings(workload),
         env_vars=workload.spec.env_vars,
         attempts=tuple(_attempt_view(it, links.get(it.number, ()), names_clusters=names_clusters) for it in attempts),
@@ -236,6 +280,19 @@ def clocks(workload: Workload, last: Attempt | None) -> tuple[ClockView, ...]:
     run_end = (attempt.finished_at or attempt.ended_at) if attempt else None
     run = ClockView("run", "while the container executes", executing, run_end or over, spec.timeout_seconds)
     return queue, start, run
+
+
+def _waited(events: Sequence[Event]) -> tuple[WaitedView, ...]:
+    """By reason, the longest first, without what took no second; what it still waits for is last."""
+    found = waits(events)
+    if not found:
+        return ()
+    last = found[-1]
+    is_over = last.until is not None
+    over = {it.reason: it.lasted for it in totals(found if is_over else found[:-1], last.since)}
+    present = [] if is_over else [WaitedView(waited_for(last.reason), over.pop(last.reason, timedelta(0)), last.since)]
+    ended = (WaitedView(waited_for(why), lasted) for why, lasted in over.items() if lasted >= timedelta(seconds=1))
+    return (*ended, *present)
 
 
 def _settings(workload: Workload) -> tuple[tuple[str, str], ...]:

@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.commands.context import noting_refusals
-from app.commands.submit_workload import Submitted, submit_workload
+from app.commands.submit_workload import Submitted, check_request, submit_workload
 from app.domain.errors import ConflictError, InvalidInputError, Problem
 from app.domain.people import highest_priority
 from app.domain.workload import Workload
 from app.panel import frames, guards, urls
-from app.panel.contexts import FormFragment, ReferenceFragment, WorkloadsPage
+from app.panel.contexts import FormFragment, ProspectFragment, ReferenceFragment, WorkloadsPage
 from app.panel.desk import Desk
 from app.panel.form import (
     AcceptedView,
@@ -31,6 +31,7 @@ from app.panel.guards import Manager
 from app.panel.htmx import Htmx
 from app.panel.listing import Listing
 from app.panel.news import load_list
+from app.panel.prospects import problem_view, prospect_view
 from app.panel.rendering import html
 from app.store import people, reads, volumes
 
@@ -67,6 +68,25 @@ class WorkloadsPages:
             return await self._again(request, manager, typed, problem=error.message)
         return await self._accepted(request, manager, done)
 
+    async def check(self, request: Request) -> Response:
+        """What would become of the form as it is; nothing is written but that somebody may not ask."""
+        commands = self.desk.commands
+        manager, form = await guards.act(self.desk, request, "check_workload")
+        typed = typed_values(form)
+        try:
+            draft = read_draft(typed, "", commands.defaults)
+            noun = await check_request(commands, manager.principal, manager.slug, draft)
+            prospect = prospect_view(await self.desk.forecaster.try_out(noun))
+        except InvalidInputError as error:
+            if not Htmx.of(request).wants_fragment:
+                return await self._again(request, manager, typed, error.problems)
+            prospect = problem_view(error)
+        except ConflictError as error:
+            prospect = problem_view(error)
+        if Htmx.of(request).wants_fragment:
+            return html(ProspectFragment(prospect))
+        return await self._page(manager, Listing(), form_view(await self._around(manager), typed, prospect=prospect))
+
     async def _accepted(self, request: Request, manager: Manager, done: Submitted) -> Response:
         if not Htmx.of(request).wants_fragment:
             location = urls.workloads(manager.slug, accepted=str(done.workload.id))
@@ -92,7 +112,8 @@ class WorkloadsPages:
 
     async def _page(self, manager: Manager, listing: Listing, form: FormView, status: int = HTTPStatus.OK) -> Response:
         slug, names_clusters = manager.slug, self.desk.board.names_clusters
-        listed = await load_list(slug, manager.organization.id, listing, names_clusters=names_clusters)
+        whose, forecaster = manager.organization.id, self.desk.forecaster
+        listed = await load_list(slug, whose, listing, forecaster, names_clusters=names_clusters)
         context = WorkloadsPage(
             frame=await frames.frame("GPU workloads", manager.session, slug, "workloads"),
             now=self.desk.commands.clock.now(),

@@ -7,6 +7,7 @@ servers need no such look.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from app.domain.server import ServerId
@@ -57,6 +58,16 @@ class Calendar:
         """Whether what is free there now may be given for so long."""
         promised = self._promised.get(server)
         return promised is None or promised.fits(wanted, self.now, seconds)
+
+    def lasting(self, server: ServerId, seconds: float) -> Amount:
+        """What may be given there now for so long."""
+        promised = self._promised.get(server)
+        return promised.least(self.now, seconds) if promised else self._free(server)
+
+    def lasts(self, server: ServerId, wanted: Amount) -> float:
+        """For how many seconds so much may be given there now."""
+        promised = self._promised.get(server)
+        return promised.lasts(wanted) if promised else inf
 
     def begun(self, server: ServerId, hold: Hold) -> None:
         """It was put there now. To be told before the free amount is changed."""

@@ -23,6 +23,7 @@ from app.placement.line import Key, Line, Row, aged_area, loads, row_of
 from app.placement.pool import Pool
 from app.placement.quotas import NO_BUDGETS, Budgets, Ledger
 from app.placement.reclaim import Reclaim
+from app.placement.relax import Relaxation, relaxations
 from app.placement.request import Request
 from app.placement.shape import Shape
 from app.placement.snapshot import ServerCapacity, Snapshot
@@ -151,6 +152,16 @@ class Planner:
             preemptions |= made.preemptions
         return Plan(answers, reservations, preemptions)
 
+    def order(self, organization: str, used: Mapping[UUID | None, float]) -> list[UUID]:
+        """Those of the organization that the last plan left waiting, the next one first."""
+        desk = self._desks.get(organization)
+        return [request.workload_id for _, request in desk.line.turns(loads(used))] if desk else []
+
+    def relaxations(self, request: Request) -> list[Relaxation]:
+        """What would let a request start that the last plan left waiting."""
+        desk = self._desks.get(request.organization)
+        return desk.relaxations(request) if desk else []
+
 
 Promise = tuple[Moment, ServerId]
 
@@ -189,6 +200,7 @@ class _Desk:
     line: Line
     _pool: Pool = field(default_factory=lambda: Pool(()))
     _history: History = field(default_factory=lambda: NO_HISTORY)
+    _ledger: Ledger | None = None  # of the last plan
 
     def renew(self, servers: Sequence[ServerCapacity], history: History) -> None:
         if history is not self._history or not self._pool.renew(servers):
@@ -197,6 +209,7 @@ class _Desk:
     def decide(self, outlook: Outlook, organization: str) -> _Made:
         self._pool.begin(outlook.now, outlook.holds)
         made = _begin(outlook, organization)
+        self._ledger = made.ledger
         self._settle_nominated(made)
         turns = self.line.turns(loads(outlook.used.get(organization, {})))
         for row, request in turns:
@@ -250,6 +263,10 @@ class _Desk:
         elif not may_wait:
             return None
         return self._pool.promise(found[1], row.shape, found[0], row.hold_seconds) if found else None
+
+    def relaxations(self, request: Request) -> list[Relaxation]:
+        is_refused = self._ledger is None or self._ledger.refuses(row_of(request))
+        return [] if is_refused else relaxations(request, self._pool)
 
     def _with_promise(self, workload_id: UUID, answer: Answer, made: _Made) -> Answer:
         start, server = made.promised[workload_id]

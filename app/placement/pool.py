@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
+from typing import NamedTuple
 
 from app.domain.cuda import Version
 from app.domain.gpus import Device, Kind
@@ -39,6 +40,13 @@ class Block:
     cpu_free: int
     memory_free: int
     unhealthy: int
+
+
+class Offer(NamedTuple):
+    slot: Slot
+    gpus: int
+    cpu_millis: int
+    memory_bytes: int
 
 
 class Pool:
@@ -135,6 +143,18 @@ class Pool:
         slot = self._slots[number]
         self.calendar.promise(slot.id, self._amount(slot, shape), start, hold_seconds)
         return start, slot.id
+
+    def offers(self, seconds: float) -> Iterator[Offer]:
+        """What every usable server could give now, of each GPU resource name, for so long."""
+        for slot in self._slots:
+            lasting = self.calendar.lasting(slot.id, seconds)
+            at = next(at for at, (shelf, _) in enumerate(self._held[slot.id]) if shelf.resource == slot.resource)
+            yield Offer(slot, lasting.gpus[at], lasting.cpu, lasting.memory)
+
+    def lasts(self, slot: Slot, shape: Shape) -> float:
+        """For how many seconds the shape could have its place there from now on; 0 where it does not fit now."""
+        wanted = self._amount(slot, shape)
+        return self.calendar.lasts(slot.id, wanted) if self._free_amount(slot.id).holds(wanted) else 0.0
 
     def candidates(self, shape: Shape) -> list[tuple[int, Slot, Amount]]:
         """Where it might go some day, and what it would take there."""

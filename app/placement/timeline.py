@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
 Moment = float  # seconds since 1970
@@ -59,6 +60,18 @@ class Timeline:
     def fits(self, wanted: Amount, start: Moment, seconds: float) -> bool:
         first, after = bisect_right(self._times, start) - 1, bisect_left(self._times, start + seconds)
         return all(self._free[at].holds(wanted) for at in range(first, max(after, first + 1)))
+
+    def least(self, start: Moment, seconds: float) -> Amount:
+        """What is free for all of that time, of each kind by itself."""
+        first, after = bisect_right(self._times, start) - 1, bisect_left(self._times, start + seconds)
+        some = self._free[first : max(after, first + 1)]
+        gpus = tuple(map(min, zip(*(it.gpus for it in some), strict=True)))
+        return Amount(min(it.cpu for it in some), min(it.memory for it in some), gpus)
+
+    def lasts(self, wanted: Amount) -> float:
+        """For how many seconds from its beginning on so much is free."""
+        ends = (at for at, free in zip(self._times, self._free, strict=True) if not free.holds(wanted))
+        return next(ends, inf) - self._times[0]
 
     def first_fit(self, wanted: Amount, seconds: float) -> Moment | None:
         """The first moment from which on so much is free for so long. None: the known ends do not suffice."""

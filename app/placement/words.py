@@ -52,6 +52,10 @@ def moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(ceil(seconds / 60) * 60, UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def would_start(server: str) -> str:
+    return f"would start now, on {server}"
+
+
 def promised(server: str, seconds: float) -> str:
     """Goes on where a sentence says why a workload waits."""
     return f"; it starts on {server} by {moment(seconds)} at the latest, unless something goes before it"

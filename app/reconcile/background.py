@@ -20,6 +20,7 @@ from app.reconcile.board import Board
 from app.reconcile.claims import Claims
 from app.reconcile.cluster_loops import ONLY, ClusterLoops, Pace, Shared
 from app.reconcile.clusters import Cluster
+from app.reconcile.forecast import Forecaster
 from app.reconcile.inventory import AgentInventory
 from app.reconcile.leadership import Leadership, OpenLock
 from app.reconcile.loop import KeyedLoop
@@ -58,6 +59,7 @@ class Background:
     samples_kept: SamplePolicy = field(default_factory=SamplePolicy)
     inventory: AgentInventory = field(init=False)
     board: Board = field(init=False)
+    forecaster: Forecaster = field(init=False)
     per_cluster: dict[str, ClusterLoops] = field(init=False)
     schedule: KeyedLoop[str] = field(init=False)
     resync: KeyedLoop[str] = field(init=False)
@@ -87,7 +89,8 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
-        outlooks = Outlooks(self.clock, self.pace.half_life, self.policy.termination_grace_seconds)
+        going_by = (self.clock, self.pace.half_life, self.policy.termination_grace_seconds)
+        outlooks = Outlooks(*going_by)
         self._scheduler = Scheduler(
             self.board,
             self._claims,
@@ -98,6 +101,7 @@ class Background:
             outlooks,
             RoomMaker(self.bus, self.clock),
         )
+        self.forecaster = Forecaster(self.board, self.clock, Outlooks(*going_by))
         self.schedule = KeyedLoop("schedule", self.clock, self._tick)
         self.bus.listen(
             Listeners(

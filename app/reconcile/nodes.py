@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.clock import Clock
 from app.reconcile.clusters import Cluster
-from app.reconcile.schedule import pool_owner
+from app.reconcile.planning import pool_owner
 from app.store import people, servers
 
 

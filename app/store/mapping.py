@@ -142,8 +142,9 @@ def workload_values(noun: Workload) -> dict[str, Any]:
 
 
 def workload_state(noun: Workload) -> dict[str, Any]:
-    """The columns that change over a workload's life."""
+    """The columns that change over a workload's life. What was told of an earlier state is news again."""
     return {
+        "told_reason": "",
         "status": noun.status.value,
         "phase": noun.phase.value,
         "reason": noun.reason.value,

@@ -219,6 +219,8 @@ class WorkloadRow(Model):
     attempt = fields.IntField(default=0)
     created_at = fields.DatetimeField()
     queued_at = fields.DatetimeField()
+    told_reason = fields.CharField(max_length=40, default="", db_default="")  # of the last event on why it waits
+    told_at = fields.DatetimeField(null=True)
     not_before = fields.DatetimeField(null=True)
     avoid_servers = fields.JSONField[list[str]]()
     retries_used = fields.IntField(default=0)

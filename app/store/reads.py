@@ -13,6 +13,7 @@ from tortoise.expressions import Q
 
 from app.domain.gpus import WHOLE, GpuRequirements, Kind
 from app.domain.states import Status
+from app.domain.waits import Told
 from app.domain.workload import Attempt, Event, EventType, Workload
 from app.store import mapping
 from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
@@ -76,15 +77,29 @@ class Waiting:
     nominated_server: str
     reason: str
     message: str
+    told_reason: str
+    told_at: datetime | None
+
+    @property
+    def told(self) -> Told:
+        return Told(self.told_reason, self.told_at)
 
 
 _WAITING_COLUMNS = tuple(field.name for field in fields(Waiting))
 
 
-async def waiting_workloads() -> list[Waiting]:
-    """Everything that wants a server, of all organizations, longest waiting first."""
+async def waiting_workloads(organization_id: UUID | None = None) -> list[Waiting]:
+    """Everything that wants a server, of all organizations unless one is named, longest waiting first."""
     query = WorkloadRow.filter(status=Status.PENDING.value, phase__in=mapping.WAITING).order_by("queued_at", "id")
+    if organization_id is not None:
+        query = query.filter(organization_id=organization_id)
     return [Waiting(*row) for row in await query.values_list(*_WAITING_COLUMNS)]
+
+
+def as_waiting(workload: Workload) -> Waiting:
+    """One that is not stored, as it would be read."""
+    values = mapping.workload_values(workload)
+    return Waiting(*(values.get(name) for name in _WAITING_COLUMNS))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

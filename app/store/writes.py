@@ -23,6 +23,7 @@ from tortoise.models import Model
 from app.domain.events import event_between, event_of
 from app.domain.server import NO_FLAGS, ServerId
 from app.domain.states import Reason
+from app.domain.waits import Told, is_news
 from app.domain.workload import Attempt, EventType, NewEvent, Workload
 from app.store import mapping
 from app.store.bulk import update_rows
@@ -217,7 +218,7 @@ async def _save_cleanup(attempt: Attempt) -> None:
 async def explain_waiting(
     organization_id: UUID, workload_ids: Sequence[UUID], reason: Reason, message: str, at: datetime
 ) -> None:
-    """Store why a group of workloads waits. An event is written only where the reason itself is new.
+    """Store why a group of workloads waits. An event is written only where the reason is news (`app.domain.waits`).
 
     Who was placed or cancelled meanwhile is left alone: an ended workload gets no further event.
     """
@@ -231,8 +232,15 @@ async def _explain_waiting(
         first = await _take_numbers(connection, organization_id, len(workload_ids))
         told: list[Workload] = []
         for start in range(0, len(workload_ids), _CHUNK):
-            waiting = WorkloadRow.filter(id__in=workload_ids[start : start + _CHUNK], phase__in=mapping.WAITING)
-            rows = await waiting.exclude(reason=reason.value).using_db(connection)
+            waiting = WorkloadRow.filter(phase__in=mapping.WAITING).using_db(connection)
+            chunk = waiting.filter(id__in=workload_ids[start : start + _CHUNK])
+            rows = [row for row in await chunk.exclude(told_reason=reason.value) if _is_news(row, reason, at)]
             told += [replace(mapping.workload(row), reason=reason, message=message) for row in rows]
-            await waiting.using_db(connection).update(reason=reason.value, message=message)
+            await chunk.update(reason=reason.value, message=message)
+            if rows:
+                await waiting.filter(id__in=[row.id for row in rows]).update(told_reason=reason.value, told_at=at)
         await _append(connection, organization_id, first, [event_of(w, EventType.WAITING, at) for w in told])
+
+
+def _is_news(row: WorkloadRow, reason: Reason, at: datetime) -> bool:
+    return is_news(reason, row.reason, Told(row.told_reason, row.told_at), row.queued_at, at)

@@ -15,6 +15,7 @@ from app.domain.actions import actions_supported
 from app.domain.errors import InvalidInputError
 from app.domain.gpu_map import Whose, whose
 from app.domain.quantity import format_cpu
+from app.domain.waits import totals, waits
 from app.graphql.context import Info
 from app.graphql.cursors import event_cursor
 from app.graphql.enums import Action, EventType, Phase, Priority, Reason, Status
@@ -22,6 +23,7 @@ from app.graphql.nodes.log import WorkloadLog
 from app.graphql.nodes.metrics import DEFAULT_SAMPLES, End, Metric, NumberOfSamples, Start, Types, metrics_of, query
 from app.graphql.nodes.project import Project
 from app.graphql.nodes.telemetry import idle_of
+from app.graphql.nodes.waiting import QueuePlace, Wait, WaitTotal, queue_place
 from app.graphql.scalars import Long
 from app.graphql.shared_answers import Answers
 from app.reconcile.logs import MOST_LINES, Most, choose_attempt
@@ -345,6 +347,23 @@ class Workload:
     @strawberry.field(description="Everything that happened, in order.")
     async def events(self, info: Info) -> list[WorkloadEvent]:
         return [WorkloadEvent.from_domain(noun) for noun in await info.context.loaders.events.load(self.id)]
+
+    @strawberry.field(description="Where it stands while it waits for a server; null where it does not wait.")
+    async def queue(self, info: Info) -> QueuePlace | None:
+        return await queue_place(info, self.noun)
+
+    @strawberry.field(
+        description="What it waited for, in order: from one reason to the next. Reasons that took turns faster than a "
+        "tenth of the time waited until then are not told one by one."
+    )
+    async def waits(self, info: Info) -> list[Wait]:
+        now = info.context.services.commands.clock.now()
+        return [Wait.from_domain(it, now) for it in waits(await info.context.loaders.events.load(self.id))]
+
+    @strawberry.field(description="How long it waited for what, the longest first.")
+    async def wait_totals(self, info: Info) -> list[WaitTotal]:
+        found = waits(await info.context.loaders.events.load(self.id))
+        return [WaitTotal.from_domain(it) for it in totals(found, info.context.services.commands.clock.now())]
 
     @strawberry.field(description="The end of an attempt's log. One request may ask for ten.")
     async def log(

@@ -26,7 +26,8 @@ WRITERS = frozenset({"admin", "owner", "service"})
 MANAGERS_OF_THINGS = frozenset({"admin", "owner", "service", "manager"})
 OWNERS = frozenset({"owner"})
 
-ROOT = {"viewer": PEOPLE | {"stranger"}, "organization": PEOPLE}
+# Who may try out a request is in tests/api/test_dry_run.py.
+ROOT = {"viewer": PEOPLE | {"stranger"}, "organization": PEOPLE, "dryRun": WRITERS}
 FIELDS = {
     **dict.fromkeys(("id", "slug", "name", "gpuWorkloadsEnabled", "role", "projects"), PEOPLE),
     **dict.fromkeys(

@@ -31,6 +31,8 @@ NESTED = {
     "labels": 500,
     "mounts": 500,
     "events": 90,
+    "waits": 200,
+    "waitTotals": 220,
     "devices": 500,
 }
 PAGE = '{ organization(slug: "acme") { workloads(first: %d) { totalCount edges { node { id %s } } } } }'
@@ -84,8 +86,8 @@ async def cost(api: Api, query: str, who: str = "service") -> tuple[int, Any]:
 
 
 def test_every_list_below_a_workload_is_counted():
-    # Logs and curves are read one by one; a request may ask for ten logs and a few dozen curves.
-    assert set(nested("Workload")) == {*NESTED, "log", "metrics"}
+    # Logs and curves are read one by one; a request may ask for ten logs and a few dozen curves. `queue` is kept.
+    assert set(nested("Workload")) == {*NESTED, "log", "metrics", "queue"}
     assert nested("WorkloadEvent") == {"workload": "Workload"}
     assert nested("Attempt") == {"devices": "GpuHolding"}
 

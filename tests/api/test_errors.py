@@ -37,7 +37,8 @@ class BrokenBoard(Board):
 @pytest.fixture
 def broken(api: Api) -> Api:
     """The same app, whose board fails."""
-    services = Services(api.services.commands, BrokenBoard(api.background.clusters, Claims({})), api.services.logs)
+    board, it = BrokenBoard(api.background.clusters, Claims({})), api.services
+    services = Services(it.commands, board, it.logs, it.forecaster)
     return replace(api, web=GraphQLEndpoint(schema, services), services=services)
 
 
@@ -79,7 +80,9 @@ class BrokenBus(Bus):
 
 async def test_an_unexpected_error_of_a_subscription_is_masked_too(api: Api):
     commands = replace(api.services.commands, bus=BrokenBus())
-    context = RequestContext(Services(commands, api.services.board, api.services.logs), f"Bearer {secret('admin')}")
+    context = RequestContext(
+        Services(commands, api.services.board, api.services.logs, api.services.forecaster), f"Bearer {secret('admin')}"
+    )
     with capture_logs() as logged:
         [result] = [r async for r in await schema.stream(EVENTS, {"org": "acme"}, context)]
     assert "something went wrong here" in str(result)

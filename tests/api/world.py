@@ -150,7 +150,7 @@ def build_api(clock: ManualClock) -> Api:
     cluster = Cluster("default", cast("ClusterPort", port), Projection("gpuyard"))
     background = Background([cluster], bus, clock, Policy(45, 10, 3600))
     logs = LogReader({cluster.name: cluster}, 30 * 24 * 3600)
-    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
+    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs, background.forecaster)
     return Api(build_web(services, background), services, background, clock, port)
 
 

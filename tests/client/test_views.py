@@ -56,6 +56,8 @@ def workload(**changed: Any) -> dict[str, Any]:
         "startedAt": None,
         "completedAt": None,
         "cancelRequestedAt": None,
+        "queue": None,
+        "waitTotals": [],
         "attempts": [],
         "events": [],
     }
@@ -143,6 +145,38 @@ def test_details_of_what_the_gpus_must_be():
     assert dict(views.details(workload(gpuRequirements=whole), NOW))["GPUs must be"] == words
     part = {**nothing, "migProfile": "1g.10gb", "shared": True}
     assert dict(views.details(workload(gpuRequirements=part), NOW))["GPUs must be"] == "shared, MIG slices 1g.10gb"
+
+
+def test_where_it_stands():
+    promised = (NOW + timedelta(minutes=90)).isoformat()
+    suggestion = {"message": "fits now on gpu-3 with cpu <= 30"}
+    queue = {"position": 3, "total": 17, "promisedStart": None, "promisedServer": None, "couldStartNow": [suggestion]}
+    found = dict(views.details(workload(queue=queue), NOW))
+    assert (found["queue"], found["sooner"]) == ("no. 3 of 17", "fits now on gpu-3 with cpu <= 30")
+    found = dict(views.details(workload(queue=queue | {"promisedStart": promised, "promisedServer": "gpu-1"}), NOW))
+    assert found["queue"] == "no. 3 of 17; starts on gpu-1 by 2026-11-30 13:30:00 UTC at the latest, in 1h30m"
+    assert (
+        dict(views.details(workload(queue=queue | {"position": None}), NOW))["queue"] == "outside the line for a while"
+    )
+
+
+def test_what_would_become_of_a_request():
+    assert views.dry_run_lines({"startsNow": True, "message": "would start now, on gpu-1"}, NOW) == [
+        "would start now, on gpu-1"
+    ]
+    suggestion = {"message": "fits now on gpu-3 with 2 GPUs"}
+    queue = {"position": 3, "total": 17, "promisedStart": None, "promisedServer": None, "couldStartNow": [suggestion]}
+    assert views.dry_run_lines({"startsNow": False, "message": "needs 4 GPUs", "queue": queue}, NOW) == [
+        "would wait: needs 4 GPUs",
+        "in the queue: no. 3 of 17",
+        "fits now on gpu-3 with 2 GPUs",
+    ]
+
+
+def test_what_it_waited_for():
+    totals = [{"words": "for GPUs", "seconds": 7_200}, {"words": "behind a reservation", "seconds": 4_260}]
+    found = workload(waitTotals=[*totals, {"words": "to be looked at", "seconds": 0}])
+    assert dict(views.details(found, NOW))["waited"] == "2h for GPUs, 1h11m behind a reservation"
 
 
 def test_details_of_an_end():

@@ -15,6 +15,7 @@ from app.domain.errors import Problem
 from app.domain.metrics import edges
 from app.domain.people import Project
 from app.domain.quota import Quota
+from app.domain.server import ServerId
 from app.domain.states import Phase, Reason, Status
 from app.domain.submission import Defaults
 from app.domain.volumes import Volume, VolumeKind
@@ -26,9 +27,13 @@ from app.panel.contexts import Choice, Context, CurvesView, ErrorPage, Frame, Lo
 from app.panel.form import FIELDS, AcceptedView, Surroundings, form_view
 from app.panel.list_views import Added, Difference, Heading, ListView, PageLinks, SearchView
 from app.panel.project_views import projects_view
+from app.panel.prospects import ProspectView
 from app.panel.rendering import environment, render
 from app.panel.usage_views import FiguresView, GroupRow, UsageView
 from app.panel.workload_views import GpuLink, WorkloadView, row_view, workload_view
+from app.placement.plan import Reservation
+from app.placement.relax import Change, Relaxation
+from app.reconcile.forecast import Standing
 from tests.domain.builders import GPU, ORGANIZATION_ID, WORKLOAD_ID, a_running_workload, a_submission, a_workload, at
 from tests.panel.server_samples import of_servers
 
@@ -48,6 +53,7 @@ AROUND = Surroundings("acme", (PROJECT,), ("gpu-1", 8), Defaults())
 def workloads() -> Iterator[Workload]:
     """One of every look: each status, each phase, with everything and with nothing."""
     yield a_workload()
+    yield a_workload(phase=Phase.RESUMING)
     running = a_running_workload(gpus=(GPU,), cancel_requested_at=None)
     yield replace(running, spec=a_submission(project_id=PROJECT.id, command=("a b",), env_vars=(("A", "1"),)))
     yield replace(running, phase=Phase.STOPPING, cancel_requested_at=at(70), cancelled_by="a@b.c")
@@ -69,14 +75,22 @@ def view(workload: Workload) -> WorkloadView:
         Attempt(WORKLOAD_ID, 1, "gpu-1", "nvidia.com/gpu", at(0), ended_at=at(9), exit_code=1, message="node lost"),
         Attempt(WORKLOAD_ID, 2, "gpu-2", "nvidia.com/gpu", at(10), started_at=workload.started_at, gpus=(GPU,)),
     ]  # fmt: skip
-    row = row_view("acme", workload, {PROJECT.id: PROJECT}, names_clusters=True)
+    standing = STANDINGS[workload.phase is Phase.RESUMING] if workload.waits else None
+    row = row_view("acme", workload, {PROJECT.id: PROJECT}, standing, names_clusters=True)
     links = {2: (GpuLink(GPU, "/gpu"), GpuLink("GPU-2"))}
-    return workload_view(row, workload, attempts, [event], links, names_clusters=True)
+    could = [Relaxation(Change.CPU, "3", ServerId("a"), "fits now on a with cpu <= 3")] if standing else []
+    return workload_view(row, workload, attempts, [event], links, could, names_clusters=True)
 
 
+STANDINGS = (Standing(3, 9, Reservation(ServerId("gpu-1"), NOW)), Standing(None, 9))
 VIEWS = [view(workload) for workload in workloads()]
 ROWS = tuple(it.row for it in VIEWS)
 LISTED = ListView(ROWS, PageLinks("/first", "/previous", "/next"), "nothing")
+PROSPECTS = (
+    ProspectView("would start now, on gpu-1", starts_now=True),
+    ProspectView("gpuCount: is wrong", is_problem=True),
+    ProspectView("needs 4 GPUs", position=3, total=9, starts_by=NOW, could_start=("fits now on a with 1 GPU",)),
+)
 EMPTY = ListView((), PageLinks(), "nothing")
 HEADINGS = (Heading("State"), Heading("Status", "/?sort=-status", "ascending"))
 SEARCHES = (
@@ -158,6 +172,8 @@ def fragments() -> Iterator[Context]:
     for form in FORMS:
         yield contexts.FormFragment(form, "token")
         yield contexts.ReferenceFragment(form.reference)
+    for prospect in PROSPECTS:
+        yield contexts.ProspectFragment(prospect)
     for it in VIEWS:
         for notice in NOTICES:
             yield contexts.RowFragment(NOW, it.row, "token", notice, is_gone=notice is None)

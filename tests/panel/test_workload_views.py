@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from app.domain.states import Phase, Status
-from app.domain.workload import Attempt, Workload
-from app.panel.workload_views import Badge, badge, clocks
+from app.domain.states import Phase, Reason, Status
+from app.domain.workload import Attempt, Event, EventType, Workload
+from app.panel.workload_views import Badge, WaitedView, badge, clocks, row_view, workload_view
 from tests.domain.builders import (
+    ORGANIZATION_ID,
     RUN_LIMIT,
     START_LIMIT,
     STARTED,
@@ -84,3 +86,28 @@ def test_after_a_failed_attempt_the_queue_clock_runs_again():
     queue, start, _ = clocks(again, replace(ATTEMPT, ended_at=at(150)))
     assert (queue.since, queue.until) == (at(200), None)
     assert start.since is None
+
+
+def waited(*told: tuple[float, Phase, Reason]) -> tuple[WaitedView, ...]:
+    events = [
+        Event(WORKLOAD_ID, EventType.WAITING, Status.PENDING, phase, reason, "", at(seconds),
+              organization_id=ORGANIZATION_ID, sequence=1)
+        for seconds, phase, reason in told
+    ]  # fmt: skip
+    workload = a_workload()
+    row = row_view("acme", workload, {}, names_clusters=False)
+    return workload_view(row, workload, [], events, {}, names_clusters=False).waited
+
+
+def test_what_it_waited_for_is_added_up_by_reason():
+    story = [
+        (0.0, Phase.QUEUED, Reason.SUBMITTED),
+        (0.1, Phase.QUEUED, Reason.BEHIND_RESERVATION),
+        (10.1, Phase.QUEUED, Reason.WAITING_FOR_GPUS),
+        (40.1, Phase.QUEUED, Reason.BEHIND_RESERVATION),
+    ]
+    gpus = WaitedView("for GPUs", timedelta(seconds=30))
+    assert waited(*story) == (gpus, WaitedView("behind a reservation", timedelta(seconds=10), at(40.1)))
+    placed = (45.1, Phase.CREATING, Reason.PLACED)
+    assert waited(*story, placed) == (gpus, WaitedView("behind a reservation", timedelta(seconds=15)))
+    assert waited() == ()

@@ -169,7 +169,7 @@ def build_panel(clock: ManualClock, names: Sequence[str] = ("default",)) -> Pane
     clusters = [Cluster(name, cast("ClusterPort", port), Projection("gpuyard")) for name in names]
     background = Background(clusters, bus, clock, Policy(45, 10, 3600))
     logs = LogReader({"default": clusters[0]}, 30 * 24 * 3600)
-    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs)
+    services = Services(CommandContext(clock, bus, Defaults()), background.board, logs, background.forecaster)
     return Panel(build_web(services, background, streams), clock, bus, background, streams, port)
 
 

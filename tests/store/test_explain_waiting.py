@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from app.domain.lifecycle import request_cancel
+from app.domain.requests import hold, release
 from app.domain.states import Reason
 from app.domain.workload import EventType
 from app.store import reads
@@ -86,3 +87,31 @@ async def test_a_large_group_is_explained_whole(database: Database):
     await explain_waiting(organization.id, ids, WHY, "none", LATER)
     assert [w.message for w in await reads.waiting_workloads()] == ["none"] * 3
     assert [e.workload_id for e in await events(organization) if e.type is EventType.WAITING] == [w.id for w in queue]
+
+
+async def test_reasons_that_take_turns_are_shown_at_once_and_told_when_enough_time_has_passed(database: Database):
+    """An event for each turn would be thousands for one wait."""
+    organization = await an_organization()
+    workload = await a_stored_workload(organization)
+    other, queued = Reason.BEHIND_RESERVATION, workload.queued_at or START
+    await explain_waiting(organization.id, [workload.id], WHY, "none is free", queued + timedelta(seconds=100))
+    for seconds in range(101, 110):
+        reason = other if seconds % 2 else WHY
+        await explain_waiting(organization.id, [workload.id], reason, "turn", queued + timedelta(seconds=seconds))
+        assert (await loaded(workload)).reason is reason
+    assert [e.reason for e in await events(organization)] == [Reason.SUBMITTED, WHY]
+    await explain_waiting(organization.id, [workload.id], other, "turn", queued + timedelta(seconds=110))
+    assert [e.reason for e in await events(organization)] == [Reason.SUBMITTED, WHY, other]
+
+
+async def test_after_a_change_of_state_the_same_reason_is_told_again(database: Database):
+    organization = await an_organization()
+    workload = await a_stored_workload(organization)
+    await explain_waiting(organization.id, [workload.id], WHY, "none is free", LATER)
+    held = hold(await loaded(workload), "ada", LATER)
+    assert await apply_changes(organization.id, [Change(await loaded(workload), held)], LATER) == [True]
+    released = release(await loaded(workload), "ada", LATER)
+    assert await apply_changes(organization.id, [Change(await loaded(workload), released)], LATER) == [True]
+    await explain_waiting(organization.id, [workload.id], WHY, "none is free", LATER)
+    reasons = [e.reason for e in await events(organization)]
+    assert reasons == [Reason.SUBMITTED, WHY, Reason.HELD, Reason.SUBMITTED, WHY]
