@@ -12,6 +12,7 @@ NEVER_STARTED = "It never started, so nothing of it was measured."
 NO_DEVICE = "Nothing of its GPUs is measured: neither a node agent nor the cluster has told which ones it has."
 NONE_YET = "No samples of its GPUs have come yet; a node agent sends them every few seconds."
 NO_SAMPLES = "Nothing of its GPUs is measured: no node agent has sent samples of them in this time."
+NO_SAMPLES_OF_IT = "Nothing is measured: its server's node agent has sent no samples of it in this time."
 ALL_SHARED = "Nothing is told of its GPUs: " + SHARED + "."
 _DAY = timedelta(days=1)
 _SOON = timedelta(minutes=2)  # after a start

@@ -348,11 +348,12 @@ class GpuPage(Context):
     frame: Frame
     now: datetime
     gpu: GpuView
+    curves: CurvesView
     list_url: str
 
 
 @dataclass(frozen=True)
 class GpuFragment(Context):
-    template: ClassVar[str] = "_gpu.html"
+    template: ClassVar[str] = "_gpu_answer.html"
     now: datetime
     gpu: GpuView

@@ -16,6 +16,7 @@ from app.panel import frames, guards, urls
 from app.panel.contexts import GpuFragment, GpuPage
 from app.panel.desk import Desk
 from app.panel.fleet import Naming, Standing
+from app.panel.gpu_curves import read_gpu_curves
 from app.panel.gpu_views import GpuView, Known, gpu_view
 from app.panel.guards import Manager
 from app.panel.htmx import Htmx
@@ -35,25 +36,25 @@ class GpuPages:
     async def show(self, request: Request) -> Response:
         asks_again = Htmx.of(request).wants_fragment
         manager = await guards.manage(self.desk, request, by_person=not asks_again)
-        view = await self._view(manager, request)
-        now = self.desk.commands.clock.now()
-        if not asks_again:
-            title = f"GPU {view.index} of {view.server}"
-            frame = await frames.frame(title, manager.session, manager.slug, "gpu")
-            return html(GpuPage(frame, now, view, urls.servers(manager.slug)))
-        if request.query_params.get("have") == view.digest:
-            return Response(status_code=HTTPStatus.NO_CONTENT)
-        return html(GpuFragment(now, view))
-
-    async def _view(self, manager: Manager, request: Request) -> GpuView:
         gpu_id: UUID = request.path_params["id"]
         found = await gpus.find_gpu(manager.slug, gpu_id)
         if found is None:
             raise unknown_gpu(gpu_id)
-        number = page_number(request.query_params)
-        known = await self._known(manager.slug, *found, number)
+        view = await self._view(manager, *found, page_number(request.query_params))
+        now = self.desk.commands.clock.now()
+        if not asks_again:
+            title = f"GPU {view.index} of {view.server}"
+            frame = await frames.frame(title, manager.session, manager.slug, "gpu")
+            curves = await read_gpu_curves(self.desk, manager.slug, found[0], request)
+            return html(GpuPage(frame, now, view, curves, urls.servers(manager.slug)))
+        if request.query_params.get("have") == view.digest:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return html(GpuFragment(now, view))
+
+    async def _view(self, manager: Manager, gpu: GpuRecord, server: ServerRecord, number: int) -> GpuView:
+        known = await self._known(manager.slug, gpu, server, number)
         naming = await Naming.of(manager.slug, manager.organization.id, [*known.holders, *known.history])
-        url = _url(manager.slug, gpu_id, number)
+        url = _url(manager.slug, gpu.id, number)
         return gpu_view(known, naming, url, names_clusters=self.desk.board.names_clusters)
 
     async def _known(self, slug: str, gpu: GpuRecord, server: ServerRecord, number: int) -> Known:

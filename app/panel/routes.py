@@ -12,6 +12,7 @@ from starlette.types import Scope
 from app.panel import urls
 from app.panel.curves import CurvePages
 from app.panel.desk import Desk
+from app.panel.gpu_curves import GpuCurvePages
 from app.panel.gpus import GpuPages
 from app.panel.live import LivePages
 from app.panel.log import LogPages
@@ -60,6 +61,7 @@ def panel_routes(desk: Desk) -> list[BaseRoute]:
         Route(urls.LOG_FILE, log.download),
         Route(urls.SERVERS, servers.index),
         Route(urls.GPU, gpus.show),
+        Route(urls.GPU_CURVES, GpuCurvePages(desk).show),
         Route(urls.CORDON, servers.cordon, methods=["POST"]),
         Route(urls.UNCORDON, servers.uncordon, methods=["POST"]),
         Route(urls.USAGE, usage.index),

@@ -23,6 +23,7 @@ UNCORDON = SERVERS + "/{id:uuid}/uncordon"
 USAGE = f"{ORGANIZATION}/platform/usage"
 USAGE_FILE = f"{USAGE}.csv"
 GPU = f"{ORGANIZATION}/platform/gpus/" + "{id:uuid}"
+GPU_CURVES = f"{GPU}/curves"
 WORKLOADS = f"{ORGANIZATION}/platform/gpu-workloads"
 WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
@@ -130,3 +131,7 @@ def uncordon(slug: str, server_id: UUID, **query: str) -> str:
 
 def gpu(slug: str, gpu_id: UUID, **query: str) -> str:
     return with_query(_at(GPU, slug, gpu_id), **query)
+
+
+def gpu_curves(slug: str, gpu_id: UUID, **query: str) -> str:
+    return with_query(_at(GPU_CURVES, slug, gpu_id), **query)

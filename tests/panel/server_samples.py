@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.domain.gpu_map import GpuState, Whose
 from app.panel import contexts
-from app.panel.contexts import Context, Frame, Place
+from app.panel.contexts import Context, CurvesView, Frame, Place
 from app.panel.fleet import User
 from app.panel.gpu_views import GpuView, HistoryView, HoldingView, InstanceView, PeerView
 from app.panel.list_views import PageLinks
@@ -71,6 +71,7 @@ FULL = replace(
     peers=(PeerView("GPU 1", "/gpu"), PeerView("GPU-9", "")),
     history=HistoryView((HELD, replace(HELD, url="", attempt=None, until=NOW, told=())), PageLinks("/", "/", "/n")),
 )  # fmt: skip
+NO_CURVES = CurvesView((), "Not yet.", "", (), "/curves", "d", "", 15)
 GPU_VIEWS = [BARE, FULL, replace(FULL, gone_at=NOW, url="/gpu?page=2")]
 
 
@@ -80,5 +81,5 @@ def of_servers() -> Iterator[Context]:
         yield contexts.ServersFragment(NOW, servers, "token")
         yield contexts.ServersAnswer(NOW, servers, "token", "notice")
     for gpu in GPU_VIEWS:
-        yield contexts.GpuPage(INSIDE, NOW, gpu, "/servers")
+        yield contexts.GpuPage(INSIDE, NOW, gpu, NO_CURVES, "/servers")
         yield contexts.GpuFragment(NOW, gpu)

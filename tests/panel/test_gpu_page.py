@@ -16,7 +16,7 @@ from app.store.gpu_models import GpuRow
 from tests.panel.gpus import GPUS, SERVERS, gpu, pod_of, report, see
 from tests.panel.world import HTMX, LIST, Page, Panel, location
 from tests.placement.builders import node
-from tests.reports import XID_79, a_device, a_holder, a_mig_device, an_inventory
+from tests.reports import XID_79, a_device, a_holder, a_mig_device, a_sample, an_inventory
 
 HOSTILE = '<script>alert("1")</script>'
 
@@ -134,6 +134,50 @@ async def test_what_has_not_changed_is_not_sent_again(panel: Panel):
         await report(panel, 2, inventory=an_inventory(devices=(a_device(health=XID_79), a_device(1))))
         changed = await browser.get(again["hx-get"], **HTMX)
     assert (changed.status_code, changed.text.lstrip()[:14]) == (200, '<div id="gpu" ')
+
+
+async def test_its_curves_are_of_whoever_had_it(panel: Panel):
+    await one(panel)
+    for n, value in enumerate((10.0, 30.0, 50.0, 50.0)):
+        await report(
+            panel, 2 + n, samples=(a_sample(0, panel.clock.now(), value), a_sample(1, panel.clock.now(), 99.0))
+        )
+        panel.clock.advance(15)
+    page = await the_page(panel, await gpu())
+    metrics = ("utilization", "memory-used", "power", "temperature")
+    assert [it["id"] for it in page.all("figure")] == [f"curve-gpu-{it}" for it in metrics]
+    assert "GPU 0: 35 to 35 %" in page.text
+    assert "GPU 0: 60 to 60 °C" in page.text
+    assert page.all("a", **{"aria-current": "true"})[-1]["href"] == f"{await gpu()}?window=1h#curves"
+    assert len(page.ids) == len(set(page.ids))
+
+
+async def test_curves_come_again_only_where_they_look_different(panel: Panel):
+    await one(panel)
+    page = await the_page(panel, f"{await gpu()}?window=15m")
+    assert "has sent no samples of it in this time" in page.text
+    [follow] = page.all("div", id="follow-curves")
+    async with panel.browser() as browser:
+        assert (await browser.get(follow["hx-get"], **HTMX)).status_code == 204
+        await report(panel, 2, samples=(a_sample(0, panel.clock.now()),))
+        panel.clock.advance(15)
+        assert 'id="curve-gpu-power"' in (await browser.get(follow["hx-get"], **HTMX)).text
+    async with panel.browser("stranger") as browser:
+        for slug in ("acme", "other"):
+            assert (await browser.get(f"{await gpu()}/curves".replace("acme", slug))).status_code == 404
+
+
+async def test_a_slice_has_a_line_of_its_own(panel: Panel):
+    see(panel)
+    await report(panel, inventory=an_inventory(devices=(a_mig_device(),)))
+    told = (a_sample(0, panel.clock.now(), None), replace(a_sample(0, panel.clock.now(), None), device="MIG-0-1"))
+    await report(panel, 2, samples=told)
+    panel.clock.advance(15)
+    page = await the_page(panel, await gpu())
+    assert page.all("figure")[0]["id"] == "curve-gpu-memory-used", "nobody told of utilization"
+    assert "GPU 0: 0.977 to 0.977 GiB" in page.text
+    assert "slice 2 (1g.10gb): 0.977 to 0.977 GiB" in page.text
+    assert "slice 1" not in page.text
 
 
 async def handed_over(panel: Panel) -> UUID:
