@@ -160,7 +160,7 @@ def asked_for(standing: Standing, gpus: Sequence[GpuRecord], users: Users) -> st
     if seen is None or not gpus or len(standing.record.gpu_counts) != 1 or not standing.record.gpu_count:
         return ""
     asked = seen.gpus_healthy - seen.gpus_free_now - sum(1 for it in gpus if users.get(it.id))
-    return f"{plural(asked, 'GPU')} asked for by pods that do not have them yet" if asked > 0 else ""
+    return f"{plural(asked, 'GPU')} asked for; who has them, its agent has not told yet" if asked > 0 else ""
 
 
 def legend(slug: str, listing: ServerListing, counts: Mapping[GpuState, int]) -> Iterator[LegendView]:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from agent.report import DeviceHealth, DriverState, Health, HealthReason
+from app.cluster.port import Kind
 from app.domain.agents import InventorySource
 from app.panel.server_listing import PAGE
 from app.store import servers
 from tests.clock import START
 from tests.panel.gpus import SERVERS, gpu, pod_of, put_on_record, report, see
 from tests.panel.world import HTMX, Browser, Page, Panel
-from tests.placement.builders import node
+from tests.placement.builders import node, pod
 from tests.reports import XID_79, a_device, a_holder, a_mig_device, an_inventory
 
 NAMES = [*(f"gpu-{n:03}" for n in range(PAGE + 1)), "gpu-1", "gpu-2"]
@@ -211,3 +212,11 @@ async def test_a_cordon_leads_back_to_the_same_page(many: Panel):
         [form] = page.all("form", action=f"{SERVERS}/{server.id}/cordon?page=2")
         answer = await browser.post(form["action"], {"version": "1"})
     assert answer.headers["location"] == f"{SERVERS}?page=2"
+
+
+async def test_what_pods_ask_for_before_the_agent_tells_who_has_it(panel: Panel):
+    see(panel)
+    panel.background.clusters[0].projection.replace(Kind.PODS, [pod("gpu-1", gpus=3)])
+    await report(panel, inventory=an_inventory(8), holders=(a_holder("theirs", 2),))
+    assert "5 of 8 free" in (page := await the_page(panel)).text
+    assert "2 GPUs asked for; who has them, its agent has not told yet" in page.text
