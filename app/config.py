@@ -141,6 +141,11 @@ class Settings(BaseSettings):
         ge=0,
         description="after which what a project used weighs half as much; 0: it weighs nothing",
     )
+    keep_server_after: int = Field(
+        6 * 3600,
+        ge=0,
+        description="wait for GPUs of pods that are not GPUYard's after which a server is kept for it; 0: never",
+    )
     reconcilers: int = Field(16, ge=1, le=256, description="workloads reconciled at the same time")
     inventory: InventorySource = Field(
         InventorySource.AGENT, description="agent: a server offers no GPU without a fresh report of its node agent"

@@ -55,7 +55,13 @@ def build(settings: Settings, clock: Clock, ports: Mapping[str, KubernetesPort],
     named = {
         name: Cluster(name, port, Projection(settings.namespace, everywhere=everywhere)) for name, port in ports.items()
     }
-    pace = Pace(settings.resync, settings.cluster_lost_after, settings.reconcilers, settings.fair_share_half_life)
+    pace = Pace(
+        settings.resync,
+        settings.cluster_lost_after,
+        settings.reconcilers,
+        settings.fair_share_half_life,
+        settings.keep_server_after,
+    )
     background = Background(
         tuple(named.values()),
         bus,

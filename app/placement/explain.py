@@ -177,6 +177,12 @@ def _driver_too_old(shape: Shape, pool: Pool) -> str:
 
 def _kept(shape: Shape, block: Block, start: Moment, pool: Pool) -> str:
     free, on = gpus(block.gpus_free, shape.wanted.kind), pool.name(block.server)
+    if pool.is_kept_from_others(block.server):
+        ends = f"; with limits that end by {words.moment(start)} it would start now" if start > pool.now else ""
+        return (
+            f"{free} {_are(block.gpus_free)} free on {on}, but kept for a workload that goes before it, has waited "
+            f"long and needs what pods of others hold there{ends}"
+        )
     return (
         f"{free} {_are(block.gpus_free)} free on {on}, but kept for a workload that goes before it and starts there by "
         f"{words.moment(start)} at the latest; with limits that end before then it would start now"

@@ -19,6 +19,7 @@ from app.placement import words
 from app.placement.calendar import Holds
 from app.placement.demand import NO_HISTORY, History
 from app.placement.explain import explain
+from app.placement.keeper import Keeper
 from app.placement.line import Key, Line, Row, aged_area, loads, row_of
 from app.placement.pool import Pool
 from app.placement.quotas import NO_BUDGETS, Budgets, Ledger
@@ -70,7 +71,8 @@ class Outlook:
     """What a plan goes by beside the queue and the servers, by organization but for what runs, which is by server.
 
     `used` is what each project has used of late, in GPU-seconds whose weight decays. `running` has what may be
-    preempted, which is gone after `stop_seconds` at the latest.
+    preempted, which is gone after `stop_seconds` at the latest. `keep_after` is how many seconds somebody waits for
+    GPUs of pods of others before a server is kept for it; None: none ever is.
     """
 
     now: Moment = 0.0
@@ -81,6 +83,7 @@ class Outlook:
     budgets: Mapping[str, Budgets] = field(default_factory=dict)
     running: Mapping[str, Sequence[Running]] = field(default_factory=dict)
     stop_seconds: float = 150.0
+    keep_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,9 @@ class _Made:
     def has_promises_left(self) -> bool:
         return len(self.promised) - len(self.making_room) < self.most_promises
 
+    def may_be_promised(self, row: Row) -> bool:
+        return self.has_promises_left and self.ledger.may_be_promised(row)
+
     def has_settled(self, workload_id: UUID) -> bool:
         return workload_id in self.answers or workload_id in self.promised
 
@@ -210,6 +216,7 @@ class _Desk:
         self._pool.begin(outlook.now, outlook.holds)
         made = _begin(outlook, organization)
         self._ledger = made.ledger
+        keeper = Keeper(self._pool, outlook.now, outlook.keep_after, outlook.reservations)
         self._settle_nominated(made)
         turns = self.line.turns(loads(outlook.used.get(organization, {})))
         for row, request in turns:
@@ -224,10 +231,14 @@ class _Desk:
                 made.promised[request.workload_id] = promise
                 made.ledger.promise(row, promise[0])
             else:
+                if made.may_be_promised(row):
+                    keeper.ask(request)
                 turns.drop()  # capacity only shrinks within a plan
         for workload_id in made.answers:
             self.line.remove(workload_id)
         made.answers |= self._words(made)
+        for workload_id, more in keeper.told().items():
+            made.answers[workload_id] = _going_on(made.answers[workload_id], more)
         return made
 
     def _settle_nominated(self, made: _Made) -> None:
@@ -250,7 +261,7 @@ class _Desk:
         """Keep it a place from some moment on: once room is made for it, or when the known ends allow it."""
         by_right = made.ledger.is_within_guarantee(row)
         may_help = made.reclaim.may_help(row, by_right=by_right)
-        may_wait = made.has_promises_left and made.ledger.may_be_promised(row)
+        may_wait = made.may_be_promised(row)
         if not may_help and not may_wait:
             return None
         found = self._pool.first_start(row.shape, row.hold_seconds)
@@ -270,10 +281,9 @@ class _Desk:
 
     def _with_promise(self, workload_id: UUID, answer: Answer, made: _Made) -> Answer:
         start, server = made.promised[workload_id]
-        assert isinstance(answer, Waits), "what could never run was promised a place"  # noqa: S101
         if workload_id in made.making_room:
             answer = Waits(Reason.MAKING_ROOM, words.making_room(self._pool.name(server)))
-        return replace(answer, message=answer.message + words.promised(self._pool.name(server), start))
+        return _going_on(answer, words.promised(self._pool.name(server), start))
 
     def _words(self, made: _Made) -> dict[UUID, Answer]:
         """They come last, so that everyone who waits is told of the same servers: as this plan leaves them."""
@@ -287,6 +297,11 @@ class _Desk:
                 refused = (it for it in workload_ids if it not in made.promised)
                 answers |= dict.fromkeys(refused, Waits(Reason.OVER_QUOTA, over))
         return answers | {it: self._with_promise(it, answers[it], made) for it in made.promised}
+
+
+def _going_on(answer: Answer, more: str) -> Answer:
+    assert isinstance(answer, Waits), "a server is promised to or kept for what could never run"  # noqa: S101
+    return replace(answer, message=answer.message + more)
 
 
 def _reserved(start: Moment, server: ServerId) -> Reservation:

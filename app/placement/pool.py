@@ -27,7 +27,7 @@ from app.placement.timeline import Amount, Moment
 
 _REMEMBERED = 200  # shapes
 _BUT_WHAT_IS_FREE = attrgetter(
-    *(it.name for it in fields(ServerCapacity) if it.name not in {"cpu_free", "memory_free", "gpus_free"})
+    *(it.name for it in fields(ServerCapacity) if not it.name.endswith(("_free", "_resident")))
 )
 
 
@@ -47,6 +47,13 @@ class Offer(NamedTuple):
     gpus: int
     cpu_millis: int
     memory_bytes: int
+
+
+class Keeping(NamedTuple):
+    """A server that is kept for a request, which begins once others give back so many GPUs; 0: CPU or memory."""
+
+    server: ServerId
+    gpus: int
 
 
 class Pool:
@@ -71,6 +78,7 @@ class Pool:
         self._numbers = {(slot.id, slot.resource): number for number, slot in enumerate(self._slots)}
         self._fixed = {server.id: _fixed(server) for server in servers}
         self._possible: dict[Shape, list[tuple[int, Slot, Amount]]] = {}
+        self._resident = {server.id: (server.cpu_resident, server.memory_resident) for server in usable}
         self.calendar = Calendar(self._free_amount, self._given_back)
         self.has_out_of_contact = any(server.is_out_of_contact for server in servers)
         self._unhealthy = [server.id for server in usable if server.gpus_total != server.gpus_allocatable]
@@ -94,6 +102,7 @@ class Pool:
         return True
 
     def _set_free(self, server: ServerCapacity) -> None:
+        self._resident[server.id] = server.cpu_resident, server.memory_resident
         for at, (shelf, old) in enumerate(self._held.get(server.id, ())):
             new = _free_key(server, shelf.resource)
             if new != old:
@@ -143,6 +152,34 @@ class Pool:
         slot = self._slots[number]
         self.calendar.promise(slot.id, self._amount(slot, shape), start, hold_seconds)
         return start, slot.id
+
+    def keep(self, shape: Shape, hold_seconds: float) -> Keeping | None:
+        """Keep the server free for it where the fewest GPUs of pods of others are in its way, then the earliest one.
+
+        None where no server could take it even if those were gone.
+        """
+        found = []
+        for number, slot, wanted in self.candidates(shape):
+            others = self._of_others(slot.id)
+            start = self.calendar.first_fit_without(slot.id, others, wanted, hold_seconds)
+            if start is not None:
+                known = self._free_amount(slot.id).plus(self.calendar.coming_back(slot.id))
+                lacks = sum(max(a - b, 0) for a, b in zip(wanted.gpus, known.gpus, strict=True) if a)
+                found.append((lacks, start, number, others, wanted))
+        if not found:
+            return None
+        lacks, start, number, others, wanted = min(found)
+        server = self._slots[number].id
+        self.calendar.keep(server, others, wanted, start, hold_seconds)
+        return Keeping(server, lacks)
+
+    def _of_others(self, server: ServerId) -> Amount:
+        """What pods with GPUs hold there that tell no end."""
+        it, (cpu, memory) = self.servers[server], self._resident[server]
+        gpus = tuple(it.gpus_allocatable.get(shelf.resource, 0) for shelf, _ in self._held[server])
+        known = self._free_amount(server).plus(self.calendar.coming_back(server))
+        nothing = known.minus(known)
+        return Amount(it.cpu_total - cpu, it.memory_total - memory, gpus).minus(known).most(nothing)
 
     def offers(self, seconds: float) -> Iterator[Offer]:
         """What every usable server could give now, of each GPU resource name, for so long."""
@@ -204,12 +241,26 @@ class Pool:
         return shape.avoid if shape.avoid and best(self._offers, shape, shape.avoid) else frozenset()
 
     def kept(self, shape: Shape) -> tuple[Block, Moment] | None:
-        """Where it would fit, were it not in the way of a reservation, and when the first one begins there."""
+        """Where it would fit, were it not in the way of a reservation, and when the first one begins there.
+
+        Where the server is kept for who waits for pods of others: when it could begin there, were those gone.
+        """
         found = best(self._free, shape, self.avoided(shape))
         if found is None:
             return None
-        start = self.calendar.first_start(found[0][3])
+        server = found[0][3]
+        starts = (self.calendar.first_start(server), self.calendar.kept_from(server))
+        start = min((it for it in starts if it is not None), default=None)
         return None if start is None else (self._block(*found), start)
+
+    def is_kept_from_others(self, server: ServerId) -> bool:
+        """Whether it is kept for who waits there for pods of others, and nothing is promised there."""
+        return self.calendar.first_start(server) is None and self.calendar.kept_from(server) is not None
+
+    @property
+    def now(self) -> Moment:
+        """Of the plan."""
+        return self.calendar.now
 
     def has_large_enough(self, shape: Shape) -> bool:
         """Whatever its state and its driver."""

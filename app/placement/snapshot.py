@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Self
@@ -46,6 +46,7 @@ class ServerCapacity:
     name's devices are, `device` says; of the names in `shared_gpus` they are shares.
     `unusable` is empty, or says why nothing may be placed here: "cordoned", "taint team=a:NoSchedule", "DiskPressure".
     `is_closed`: by a flag of ours, which is told even to those who wait for other servers.
+    `cpu_resident` and `memory_resident` is what pods without GPUs take, which mostly stay for good.
     Where its cluster is out of contact, what is told is what was on record. `gpu_note` says where the node agent counts
     other GPUs than the cluster.
     """
@@ -69,6 +70,8 @@ class ServerCapacity:
     gpu_note: str = ""
     compute_capability: Version = ()
     shared_gpus: tuple[str, ...] = ()
+    cpu_resident: int = 0
+    memory_resident: int = 0
 
     @property
     def id(self) -> ServerId:
@@ -182,10 +185,15 @@ class _Taken:
     cpu_millis: int = 0
     memory_bytes: int = 0
     gpus: Counter[str] = field(default_factory=Counter)
+    cpu_resident: int = 0
+    memory_resident: int = 0
 
-    def add(self, cpu_millis: int, memory_bytes: int, gpus: Iterable[tuple[str, int]]) -> None:
+    def add(self, cpu_millis: int, memory_bytes: int, gpus: Sequence[tuple[str, int]]) -> None:
         self.cpu_millis += cpu_millis
         self.memory_bytes += memory_bytes
+        if not gpus:
+            self.cpu_resident += cpu_millis
+            self.memory_resident += memory_bytes
         for resource, count in gpus:
             self.gpus[resource] += count
 
@@ -220,6 +228,8 @@ def _capacity(node: ObservedNode, organization: str, taken: _Taken, unusable: st
         gpu_note=note,
         compute_capability=node.compute_capability,
         shared_gpus=node.shared_gpus,
+        cpu_resident=taken.cpu_resident,
+        memory_resident=taken.memory_resident,
     )
 
 

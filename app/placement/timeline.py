@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import reduce
 from math import inf
 from typing import NamedTuple
 
@@ -24,6 +25,15 @@ class Amount(NamedTuple):
     def minus(self, other: Amount) -> Amount:
         gpus = tuple(a - b for a, b in zip(self.gpus, other.gpus, strict=True))
         return Amount(self.cpu - other.cpu, self.memory - other.memory, gpus)
+
+    def least(self, other: Amount) -> Amount:
+        """Of each kind by itself."""
+        gpus = tuple(map(min, self.gpus, other.gpus))
+        return Amount(min(self.cpu, other.cpu), min(self.memory, other.memory), gpus)
+
+    def most(self, other: Amount) -> Amount:
+        gpus = tuple(map(max, self.gpus, other.gpus))
+        return Amount(max(self.cpu, other.cpu), max(self.memory, other.memory), gpus)
 
     def holds(self, other: Amount) -> bool:
         """Of what isn't asked for there may be less than nothing: a server can be over-committed."""
@@ -57,6 +67,12 @@ class Timeline:
             self._split(max(now, end.at))
             self._free[-1] = self._free[-1].plus(end.amount)
 
+    def with_more(self, amount: Amount) -> Timeline:
+        """Another one, on which so much more is free all the time."""
+        other = self.copy()
+        other.give(amount, self._times[0], inf)
+        return other
+
     def fits(self, wanted: Amount, start: Moment, seconds: float) -> bool:
         first, after = bisect_right(self._times, start) - 1, bisect_left(self._times, start + seconds)
         return all(self._free[at].holds(wanted) for at in range(first, max(after, first + 1)))
@@ -64,9 +80,7 @@ class Timeline:
     def least(self, start: Moment, seconds: float) -> Amount:
         """What is free for all of that time, of each kind by itself."""
         first, after = bisect_right(self._times, start) - 1, bisect_left(self._times, start + seconds)
-        some = self._free[first : max(after, first + 1)]
-        gpus = tuple(map(min, zip(*(it.gpus for it in some), strict=True)))
-        return Amount(min(it.cpu for it in some), min(it.memory for it in some), gpus)
+        return reduce(Amount.least, self._free[first : max(after, first + 1)])
 
     def lasts(self, wanted: Amount) -> float:
         """For how many seconds from its beginning on so much is free."""

@@ -65,6 +65,11 @@ def making_room(server: str) -> str:
     return f"room is being made for it on {server}: workloads that are preempted for it are being stopped there"
 
 
+def kept(server: str, lacking: str) -> str:
+    """The same where nothing can be promised. `lacking` is what pods of others have to give back."""
+    return f"; {server} is kept for it, and it starts there once pods that are not GPUYard's give back {lacking}"
+
+
 def listed(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))

@@ -89,7 +89,7 @@ class Background:
             self.bus, self.clock, self.policy, self.pace, self._recent, writer, self._look_again, self.installation
         )
         self.per_cluster = {it.name: ClusterLoops(it, shared) for it in self.clusters}
-        going_by = (self.clock, self.pace.half_life, self.policy.termination_grace_seconds)
+        going_by = (self.clock, self.pace.half_life, self.policy.termination_grace_seconds, self.pace.keep_after)
         outlooks = Outlooks(*going_by)
         self._scheduler = Scheduler(
             self.board,

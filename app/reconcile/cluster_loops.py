@@ -55,6 +55,7 @@ class Pace:
     lost_after: float = 60.0
     workers: int = 16
     half_life: float = 7 * 24 * 3600.0  # of what projects have used; 0: it makes no difference
+    keep_after: float = 6 * 3600.0  # of waiting for GPUs of pods of others; 0: no server is ever kept
 
 
 @dataclass(frozen=True)

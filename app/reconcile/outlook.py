@@ -44,12 +44,14 @@ class _Known:
 class Outlooks:
     """Keeps what is dear to read: the latest submissions, and what was used by runs that are over.
 
-    `half_life` is in seconds; 0 makes no difference between projects.
+    `half_life` is in seconds; 0 makes no difference between projects. `keep_after` is too: how long somebody waits for
+    GPUs of pods of others before a server is kept; 0: none ever is.
     """
 
     clock: Clock
     half_life: float = 7 * 24 * 3600.0
     grace: float = Policy.termination_grace_seconds
+    keep_after: float = 6 * 3600.0
     _known: dict[UUID, _Known] = field(default_factory=dict)
 
     @property
@@ -77,6 +79,7 @@ class Outlooks:
             budgets=await _budgets(slugs, live),
             running={slugs[it]: _running(running.get(it, ()), self.stop_seconds) for it in slugs},
             stop_seconds=self.stop_seconds,
+            keep_after=self.keep_after or None,
         )
 
     async def _of(self, organization: UUID, now: datetime) -> _Known:
