@@ -29,18 +29,26 @@ class Found(NamedTuple):
 
 
 def cheapest(
-    running: Sequence[Running], lacking: Sizes, now: float, suffices: Callable[[Sequence[Running]], bool]
+    running: Sequence[Running],
+    lacking: Sizes,
+    now: float,
+    suffices: Callable[[Sequence[Running]], bool],
+    below: Cost | None = None,
 ) -> Found | None:
-    """None where not even all of them would do. `lacking` is needed at least; whether it is enough, `suffices` says."""
+    """None where not even all of them would do, or nothing costs less than `below`.
+
+    `lacking` is needed at least; whether it is enough, `suffices` says.
+    """
     ordered = sorted(running, key=lambda it: (it.priority, it.lost(now) / max(1, it.hold.gpus), it.workload_id))
     for priority in sorted({it.priority for it in ordered}):
+        if below is not None and priority > below.priority:
+            return None
         lowest = [it for it in ordered if it.priority <= priority]
         if _covers(lowest, lacking) and suffices(lowest):
-            search = _Search([_Item(it, it.lost(now), _sizes(it)) for it in lowest], suffices)
+            items = [_Item(it, it.lost(now), _sizes(it)) for it in lowest]
+            search = _Search(items, suffices, below[1:] if below and below.priority == priority else None)
             search.look(0, (), 0, lacking)
-            assert search.best is not None, "all of them suffice"  # noqa: S101
-            (lost, count), victims = search.best
-            return Found(Cost(priority, lost, count), victims)
+            return Found(Cost(priority, *search.least), search.best) if search.best and search.least else None
     return None
 
 
@@ -54,16 +62,19 @@ class _Item(NamedTuple):
 class _Search:
     items: Sequence[_Item]
     suffices: Callable[[Sequence[Running]], bool]
-    best: tuple[tuple[int, int], tuple[Running, ...]] | None = None
+    least: tuple[int, int] | None  # what is lost, and how many are stopped: only less will do
+    best: tuple[Running, ...] = ()
     looks: int = 0
 
     def look(self, at: int, chosen: tuple[Running, ...], lost: int, lacking: Sizes) -> None:
         """Try with and without each item from `at` on."""
         self.looks += 1
-        if self.best and (self.looks > _MOST_LOOKS or (lost + self._least(at, lacking), len(chosen)) >= self.best[0]):
+        if self.best and self.looks > _MOST_LOOKS:
+            return
+        if self.least and (lost + self._lost_at_least(at, lacking), len(chosen)) >= self.least:
             return
         if max(lacking) <= 0 and self.suffices(chosen):
-            self.best = (lost, len(chosen)), chosen
+            self.least, self.best = (lost, len(chosen)), chosen
             return
         if at == len(self.items):
             return
@@ -72,7 +83,7 @@ class _Search:
         self.look(at + 1, (*chosen, item.it), lost + item.lost, (gpus, cpu, memory))
         self.look(at + 1, chosen, lost, lacking)
 
-    def _least(self, at: int, lacking: Sizes) -> int:
+    def _lost_at_least(self, at: int, lacking: Sizes) -> int:
         """What is lost at least for what is lacking, could the items from `at` on be taken in part."""
         least = 0
         for dimension, lack in enumerate(lacking):

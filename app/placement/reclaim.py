@@ -13,6 +13,7 @@ from app.domain.server import ServerId
 from app.placement.cheapest import Cost, cheapest
 from app.placement.line import Row
 from app.placement.pool import Pool
+from app.placement.slots import Slot
 from app.placement.timeline import Amount, Moment
 from app.placement.victims import Running, Victims
 
@@ -47,34 +48,30 @@ class Reclaim:
     def choose(self, row: Row, pool: Pool, *, by_right: bool) -> Choice | None:
         """Whom to preempt for it, and where; they are taken to leave then."""
         self._searches += 1
-        found = [
-            choice
-            for number, slot, wanted in pool.candidates(row.shape)
-            if slot.id in self._victims.servers
-            and (
-                running := [
-                    it
-                    for it in self._victims.on(slot.id, row, by_right=by_right)
-                    if it.hold.gpu_resource == slot.resource and it.hold.until > self.gone_by
-                ]
-            )
-            and (choice := self._on(number, slot.id, wanted, running, row, pool))
-        ]
-        best = min(found, key=lambda it: (it.cost, it.number), default=None)
+        best: Choice | None = None
+        for place in pool.candidates(row.shape):
+            _, slot, _ = place
+            there = self._victims.on(slot.id, row, by_right=by_right)
+            running = [it for it in there if it.hold.gpu_resource == slot.resource and it.hold.until > self.gone_by]
+            if running:
+                best = self._better(best, place, running, row, pool)
         if best is not None:
             self._is_done = True
             pool.calendar.leave(best.server, [it.hold for it in best.victims], self.gone_by)
         return best
 
-    def _on(
-        self, number: int, server: ServerId, wanted: Amount, running: Sequence[Running], row: Row, pool: Pool
+    def _better(
+        self, best: Choice | None, place: tuple[int, Slot, Amount], running: Sequence[Running], row: Row, pool: Pool
     ) -> Choice | None:
+        """The best so far, or what is cheaper there."""
+        number, slot, wanted = place
+
         def suffices(leaving: Sequence[Running]) -> bool:
             holds = [it.hold for it in leaving]
-            return pool.calendar.would_have_room(server, holds, wanted, self.gone_by, row.hold_seconds)
+            return pool.calendar.would_have_room(slot.id, holds, wanted, self.gone_by, row.hold_seconds)
 
-        free = pool.calendar.free_by(server, self.gone_by)
+        free = pool.calendar.free_by(slot.id, self.gone_by)
         gpus = max(want - has for want, has in zip(wanted.gpus, free.gpus, strict=True) if want)
         lacking = (gpus, wanted.cpu - free.cpu, wanted.memory - free.memory)
-        found = cheapest(running, lacking, self._now, suffices)
-        return Choice(found.cost, number, server, found.victims) if found else None
+        found = cheapest(running, lacking, self._now, suffices, best.cost if best else None)
+        return Choice(found.cost, number, slot.id, found.victims) if found else best

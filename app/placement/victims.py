@@ -7,7 +7,7 @@ within a project only; workloads without a project are as one. Nobody is preempt
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -71,10 +71,6 @@ class Victims:
             self._on[it.server].append(it)
             self._lowest[it.project] = min(it.priority, self._lowest.get(it.project, it.priority))
         self._beyond = beyond_guarantees(running, budgets)
-
-    @property
-    def servers(self) -> Mapping[ServerId, Sequence[Running]]:
-        return self._on
 
     def has_any(self, row: Row, *, by_right: bool) -> bool:
         """`by_right`: the request is within its project's guarantee."""

@@ -199,6 +199,12 @@ def test_a_promise_that_was_made_before_is_kept():
     assert (starts(found)[2], victims(found)) == (("a", 2.0), [1])
 
 
+def test_what_becomes_free_beside_it_is_promised_to_others():
+    runs = [Run(1, "a", 6)]
+    found = plan([wants(4), lasting(2, 4, 1, project=None, age=-9)], fleet(runs), there(runs, {B: Quota(4)}))
+    assert starts(found) == {1: ("a", STOP / HOUR), 2: ("a", STOP / HOUR)}
+
+
 def test_one_is_made_room_for_at_a_time():
     runs = [Run(1, "a", 4, ran=2), Run(2, "a", 4, ran=1)]
     found = plan([wants(4), wants(4, number=2)], fleet(runs), there(runs, {B: Quota(8)}))
