@@ -62,7 +62,7 @@ def promised(server: str, seconds: float) -> str:
 
 
 def making_room(server: str) -> str:
-    return f"room is being made for it on {server}: workloads that are preempted for it are being stopped there"
+    return f"gets GPUs on {server} of workloads that are preempted for it, once they have stopped"
 
 
 def kept(server: str, lacking: str) -> str:

@@ -103,7 +103,7 @@ def test_who_is_within_the_guarantee_gets_what_others_use_beyond_theirs():
     assert found.answers[UUID(int=1)] == Waits(
         Reason.MAKING_ROOM,
         (
-            "room is being made for it on a: workloads that are preempted for it are being stopped there; "
+            "gets GPUs on a of workloads that are preempted for it, once they have stopped; "
             "it starts on a by 2027-01-15 08:03 UTC at the latest, unless something goes before it"
         ),
     )
@@ -184,7 +184,7 @@ def test_what_becomes_free_for_it_is_nobody_elses():
 def _text(found: Plan, number: int) -> str:
     answer = found.answers[UUID(int=number)]
     assert isinstance(answer, Waits)
-    assert answer.message.startswith("room is being made for it on a")
+    assert answer.message.startswith("gets GPUs on a of workloads that are preempted for it")
     return answer.message
 
 
