@@ -55,6 +55,11 @@ class Post:
             if not self.failures:
                 self.due = min(self.due, now)
 
+    def hush(self) -> None:
+        """Nothing more is said, not even a sign of life, until there is a look again."""
+        with self.lock:
+            self.failures, self.due = 0, inf
+
 
 class Courier:
     """Runs in a thread of its own until it is stopped."""

@@ -65,6 +65,10 @@ class Node:
         self.post.add(look, self._clock.monotonic())
         self._wake()
 
+    def hush(self) -> None:
+        """Be silent until the next look: the node is lost."""
+        self.post.hush()
+
     def view(self, skew: float | None) -> NodeView:
         post = self.post
         delivery = Delivery(post.delivered, post.failed, post.box.buffered, post.box.dropped, skew)

@@ -26,6 +26,8 @@ class Told(Protocol):
 
     def tell(self, look: Look) -> None: ...
 
+    def hush(self) -> None: ...
+
 
 class FleetCollector:
     """`node` gives who wants the looks at a server, by its name and boot."""
@@ -38,6 +40,7 @@ class FleetCollector:
         self._interval = interval
         self._node = node
         self._conditions: dict[str, Conditions] = {}
+        self._speaking: dict[str, Told] = {}
         self._is_blind = False
         self._stopped = threading.Event()
 
@@ -67,8 +70,10 @@ class FleetCollector:
             return
         self._is_blind = False
         for server in servers:
-            node = self._node(server.name, server.boot_id)
+            node = self._speaking[server.name] = self._node(server.name, server.boot_id)
             node.tell(self._seen(server, now, node.pod_uids))
+        for name in self._speaking.keys() - {server.name for server in servers}:
+            self._speaking[name].hush()
 
     def _seen(self, server: SimulatedServer, now: datetime, wanted_pods: Collection[str]) -> Look:
         signs = {gpu.device.uuid: Signs() if gpu.is_healthy else _LOST for gpu in server.gpus}

@@ -62,6 +62,20 @@ def test_nothing_is_sent_before_the_first_look_and_then_at_once(
     assert len(service.reports) == 1
 
 
+def test_who_is_hushed_says_nothing_until_there_is_a_look_again(
+    courier: Courier, post: Post, service: Service, clock: ManualClock
+) -> None:
+    post.add(look(), clock.monotonic())
+    courier.step()
+    post.hush()
+    clock.advance(3600)
+    courier.step()
+    assert len(service.reports) == 1
+    post.add(look(), clock.monotonic())
+    courier.step()
+    assert len(service.reports) == 2
+
+
 def test_each_look_is_told_and_silence_is_broken_after_two_intervals(
     courier: Courier, post: Post, service: Service, clock: ManualClock
 ) -> None:

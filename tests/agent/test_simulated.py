@@ -77,9 +77,14 @@ class Node:
     def __init__(self) -> None:
         self.looks: list[Look] = []
         self.pod_uids: tuple[str, ...] = ()
+        self.is_silent = True
 
     def tell(self, look: Look) -> None:
         self.looks.append(look)
+        self.is_silent = False
+
+    def hush(self) -> None:
+        self.is_silent = True
 
 
 class Nodes(dict[str, Node]):
@@ -236,8 +241,11 @@ async def test_a_bad_device_is_lost_until_it_is_good_again(
 
 
 async def test_a_lost_server_is_silent(collector: FleetCollector, nodes: Nodes, served: Served) -> None:
+    await looks(collector, nodes)
+    before = nodes["gpu-1"]
     async with served.http.post("/simcluster/nodes/gpu-1/lost"):
         assert list(await looks(collector, nodes)) == ["gpu-2"]
+    assert (before.is_silent, nodes["gpu-2"].is_silent) == (True, False)
     async with served.http.post("/simcluster/nodes/gpu-1/back"):
         assert sorted(await looks(collector, nodes)) == ["gpu-1", "gpu-2"]
 
