@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.domain.errors import DomainError
 from app.placement import words
@@ -13,14 +12,16 @@ from app.reconcile.forecast import Trial
 
 @dataclass(frozen=True)
 class ProspectView:
-    """`position` 0: it would not wait. `is_problem`: the form can't be sent as it is; `message` says why."""
+    """`position` 0: it would not wait; a promised start is in `message`.
+
+    `is_problem`: the form can't be sent as it is; `message` says why.
+    """
 
     message: str
     is_problem: bool = False
     starts_now: bool = False
     position: int = 0
     total: int = 0
-    starts_by: datetime | None = None
     could_start: tuple[str, ...] = ()
 
 
@@ -32,7 +33,6 @@ def prospect_view(trial: Trial) -> ProspectView:
         answer.message,
         position=standing.position or 0,
         total=standing.total,
-        starts_by=standing.promised.starts_by if standing.promised else None,
         could_start=tuple(it.message for it in trial.relaxations),
     )
 

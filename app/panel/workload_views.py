@@ -52,12 +52,10 @@ class ActionView:
 
 @dataclass(frozen=True)
 class StandingView:
-    """Where a waiting one stands; `position` None: outside the line for a while. `server` is the promised one."""
+    """Where a waiting one stands; `position` None: outside the line for a while. A promised start is in its message."""
 
     position: int | None
     total: int
-    server: str = ""
-    starts_by: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -207,16 +205,8 @@ def row_view(
         is_cancelling=is_cancelling,
         url=urls.workload(slug, workload.id),
         retry_of_url=urls.workload(slug, workload.retry_of) if workload.retry_of else "",
-        standing=_standing_view(standing, names_clusters=names_clusters) if standing else None,
+        standing=StandingView(standing.position, standing.total) if standing else None,
     )
-
-
-def _standing_view(standing: Standing, *, names_clusters: bool) -> StandingView:
-    promised = standing.promised
-    if promised is None:
-        return StandingView(standing.position, standing.total)
-    server = str(promised.server) if names_clusters else promised.server.name
-    return StandingView(standing.position, standing.total, server, promised.starts_by)
 
 
 def _action_view(slug: str, workload: Workload, action: Action) -> ActionView:

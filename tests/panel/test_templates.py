@@ -89,7 +89,7 @@ LISTED = ListView(ROWS, PageLinks("/first", "/previous", "/next"), "nothing")
 PROSPECTS = (
     ProspectView("would start now, on gpu-1", starts_now=True),
     ProspectView("gpuCount: is wrong", is_problem=True),
-    ProspectView("needs 4 GPUs", position=3, total=9, starts_by=NOW, could_start=("fits now on a with 1 GPU",)),
+    ProspectView("needs 4 GPUs", position=3, total=9, could_start=("fits now on a with 1 GPU",)),
 )
 EMPTY = ListView((), PageLinks(), "nothing")
 HEADINGS = (Heading("State"), Heading("Status", "/?sort=-status", "ascending"))
