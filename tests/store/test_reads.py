@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from app.domain.gpus import WHOLE, GpuRequirements
 from app.domain.people import Organization
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status
-from app.domain.workload import Workload
-from app.store import reads
+from app.domain.workload import Resources, Workload
+from app.store import people, reads
 from app.store.database import Database
 from app.store.listing import Position, Selection, count_workloads
 from app.store.writes import Change, apply_changes, save_cleanup
@@ -176,3 +177,27 @@ async def test_events_of_some_workloads_come_in_order(database: Database):
 async def ended(workload: Workload, status: Status) -> None:
     after = replace(workload, status=status, phase=TERMINAL_PHASES[status], reason=Reason.EXITED)
     assert await apply_changes(workload.organization_id, [Change(workload, after)], START) == [True]
+
+
+async def test_what_projects_hold_is_counted_in_whole_gpus_until_it_is_over(database: Database):
+    organization = await an_organization()
+    vision, speech = [await people.add_project(organization.id, slug, slug, START) for slug in ("vision", "speech")]
+
+    def asking(gpus: int, **spec: object) -> dict[str, object]:
+        return {"spec": {"resources": Resources(gpus, 1000, 2**30), "project_id": vision.id, **spec}}
+
+    await a_placed_workload(organization, **asking(2))
+    await a_placed_workload(organization, **asking(3))
+    await a_placed_workload(organization, **asking(7, gpu_requirements=GpuRequirements(mig_profile="1g.10gb")))
+    workload, attempt = await a_placed_workload(organization, **asking(1))
+    await a_stored_workload(organization, **asking(5))
+    assert await reads.gpus_in_use([vision.id, speech.id]) == {vision.id: 6}
+    assert sorted((it.gpu_count, it.kind == WHOLE) for it in await reads.live_attempts()) == [
+        (1, True),
+        (2, True),
+        (3, True),
+        (7, False),
+    ]
+    over = Change(workload, replace(workload, message="over"), attempt, replace(attempt, ended_at=after(9)))
+    assert await apply_changes(organization.id, [over], after(9)) == [True]
+    assert await reads.gpus_in_use([vision.id, speech.id]) == {vision.id: 5}
