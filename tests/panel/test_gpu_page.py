@@ -12,6 +12,7 @@ import pytest
 from agent.report import MigInstance
 from app.panel.gpus import HISTORY
 from app.store import servers
+from app.store.gpu_failures import tell_gpu_failures
 from app.store.gpu_models import GpuRow
 from tests.panel.gpus import GPUS, SERVERS, gpu, pod_of, report, see
 from tests.panel.world import HTMX, LIST, Page, Panel, location
@@ -104,6 +105,16 @@ async def test_its_history_comes_in_pages_the_latest_first(panel: Panel):
     assert first.all("a", href=f"{path}?page=2", rel="next")
     assert re.findall(r"gpuyard/pod-(\d+) ", last.text)[1:] == ["0"]
     assert not last.all("a", rel="next")
+
+
+async def test_its_history_has_what_workloads_were_told_of_its_failure(panel: Panel):
+    see(panel)
+    ours = await panel.running(await panel.workload(spec={"name": "train"}))
+    await report(panel, inventory=an_inventory(2), holders=(a_holder(pod_of(ours), 0), a_holder(pod_of(ours), 1)))
+    await tell_gpu_failures(ours, {"GPU-0001": "fell off the bus"}, panel.clock.now())
+    words = "Its GPU GPU-0001 on gpu-1 is reported as failed: fell off the bus; nothing was stopped."
+    assert f"train {words}" in (await the_page(panel, await gpu(1))).text
+    assert words not in (await the_page(panel, await gpu(0))).text
 
 
 async def test_a_workload_leads_to_its_gpus_and_they_to_it(panel: Panel):
