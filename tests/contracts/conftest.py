@@ -140,6 +140,8 @@ async def node(port: KubernetesPort, request: pytest.FixtureRequest) -> Observed
 async def bench(
     port: KubernetesPort, transport: Transport, node: ObservedNode, namespace: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Workbench]:
-    workbench = Workbench(port, transport, namespace, node, request.config.getoption("gpu_image", "busybox:1.36"))
+    option = request.config.getoption
+    is_simulated, image = option("kubeconfig", None) is None, option("gpu_image", "busybox:1.36")
+    workbench = Workbench(port, transport, namespace, node, image, is_simulated=is_simulated)
     yield workbench
     await workbench.clean_up()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from app.cluster.kubernetes_port import KubernetesPort
-from app.cluster.port import JobSpec, RefusedError
+from app.cluster.port import JobSpec
 from app.cluster.transport import Request, Transport
 from app.domain.observed import ObservedJob, ObservedNode, ObservedPod
 from app.domain.workload import job_name
@@ -27,6 +26,7 @@ class Workbench:
     node: ObservedNode
     image: str
     own_namespace: str = ""  # of an organization, where its Jobs are not in the settings' one
+    is_simulated: bool = True
     _started: list[ObservedJob] = field(default_factory=list)
 
     def spec(
@@ -96,9 +96,8 @@ class Workbench:
 
     async def let_end(self, pod: ObservedPod) -> None:
         """A real container ends by itself, after some seconds; a simulated one runs on until it is told to end."""
-        with contextlib.suppress(RefusedError):
-            path = f"/simcluster/pods/{pod.namespace}/{pod.name}/exit"
-            await self.transport.call(Request("POST", path))
+        if self.is_simulated:
+            await self.transport.call(Request("POST", f"/simcluster/pods/{pod.namespace}/{pod.name}/exit"))
 
     async def clean_up(self) -> None:
         """Leave nothing that holds a GPU: the next test may need it."""
