@@ -99,9 +99,12 @@ def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us
     return not was_our_signal and (deleted is None or deleted > finished)
 
 
-def _preempted(_workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
+def _preempted(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
     if attempt.stop_reason is not Reason.PREEMPTED or _ended_by_itself(attempt, seen):
         return None
+    if workload.cancel_requested_at is not None:  # after the stop, although it may have been before the end
+        words = wording.cancelled(workload.cancelled_by, attempt.exit_code)
+        return End(Status.CANCELLED, Reason.CANCELLED_BY_USER, words)
     return End(Status.PENDING, Reason.PREEMPTED, attempt.message)
 
 

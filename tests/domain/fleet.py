@@ -34,6 +34,7 @@ from app.domain.lifecycle import (
     request_cancel,
 )
 from app.domain.observed import Observation, ObservedJob, ObservedNode, ObservedPod, Terminated
+from app.domain.preemption import preempt
 from app.domain.server import ServerId
 from app.domain.workload import Attempt, EventType, NewEvent, Workload, job_name
 from app.placement.plan import Place, plan
@@ -239,6 +240,12 @@ class ModelApp:
         workload = self.rows[workload_id]
         if not workload.status.is_terminal:
             self._store(workload_id, request_cancel(workload, "bob", self.now()).workload, None)
+
+    def preempt(self, workload_id: UUID) -> None:
+        """For the sake of somebody who has gone by then."""
+        workload, attempts = self.rows[workload_id], self.attempts[workload_id]
+        if attempts and (stopping := preempt(workload, attempts[-1], workload, by_right=True, now=self.now())):
+            self._store(workload_id, *stopping)
 
     # loops
 

@@ -62,7 +62,7 @@ class Fleet(RuleBasedStateMachine):
     def submit(self, gpus: int, retries: int, limit: int | None) -> None:
         made = a_workload(max_retries=retries, queue_limit=limit, id=UUID(int=len(self.app.rows) + 1))
         resources = replace(made.spec.resources, gpu_count=gpus)
-        self.app.submit(replace(made, spec=replace(made.spec, resources=resources)))
+        self.app.submit(replace(made, spec=replace(made.spec, resources=resources, preemptible=True)))
         self.app.place_all()
 
     @precondition(lambda self: self.app.rows)
@@ -74,6 +74,11 @@ class Fleet(RuleBasedStateMachine):
         if not self.app.rows[workload_id].status.is_terminal:
             self.asked_at.setdefault(workload_id, self.cluster.seconds)
         self.app.cancel(workload_id)
+
+    @precondition(lambda self: self.app.rows)
+    @rule(which=WHICH)
+    def room_is_made(self, which: int) -> None:
+        self.app.preempt(self.nth(list(self.app.rows), which))
 
     # the app
 
@@ -293,7 +298,7 @@ class Fleet(RuleBasedStateMachine):
         for workload_id, workload in self.app.rows.items():
             names = self.app.jobs_of(workload_id)
             executed = sum(max(0, self.cluster.executions[name] - self.erased[name]) for name in names)
-            assert executed <= 1 + workload.spec.max_retries
+            assert executed <= 1 + workload.spec.max_retries + workload.attempts_yielded
 
     @invariant()
     def what_was_recorded_stays(self) -> None:

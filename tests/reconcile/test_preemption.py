@@ -115,6 +115,18 @@ async def test_what_is_cancelled_meanwhile_is_cancelled(world: World):
     assert (await loaded(victim)).status is Status.CANCELLED
 
 
+async def test_what_is_cancelled_when_it_has_stopped_already_is_cancelled(world: World):
+    """Its end was not seen yet: it is no reason to begin anew."""
+    _, [victim] = await one_who_wants_room(world)
+    await tick(world)
+    await world.settle(victim)
+    world.cluster.stop_orphans(world.clock.now())
+    world.clock.advance(5)
+    await world.cancel(victim)
+    await world.settle(victim)
+    assert (await loaded(victim)).status is Status.CANCELLED
+
+
 async def test_nobody_is_stopped_for_who_has_gone_meanwhile(world: World):
     wanted, [victim] = await one_who_wants_room(world)
     await world.cancel(wanted)
