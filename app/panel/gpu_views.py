@@ -198,9 +198,6 @@ def _peers(slug: str, gpu: GpuRecord, siblings: Sequence[GpuRecord]) -> Iterator
 
 def _holding(it: Holding, known: Known, naming: Naming) -> HoldingView:
     user = naming.user(it)
-    told = [
-        event for event in known.failures if event.workload_id == it.workload_id and known.gpu.uuid in event.message
-    ]
     return HoldingView(
         words=user.words,
         url=user.url,
@@ -208,8 +205,17 @@ def _holding(it: Holding, known: Known, naming: Naming) -> HoldingView:
         part=_part(it, known.gpu),
         since=it.since,
         until=it.until,
-        told=tuple(event.message for event in told if user.url and event.attempt == it.attempt),
+        told=tuple(_told(it, known)) if user.url else (),
     )
+
+
+def _told(it: Holding, known: Known) -> Iterator[str]:
+    """What the workload was told of this GPU, or of the slice that it had."""
+    names = [name for name in (known.gpu.uuid, it.instance) if name]
+    for event in known.failures:
+        is_its = (event.workload_id, event.attempt) == (it.workload_id, it.attempt)
+        if is_its and any(f" {name} " in event.message for name in names):
+            yield event.message
 
 
 def _part(it: Holding, gpu: GpuRecord) -> str:

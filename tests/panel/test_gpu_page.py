@@ -117,6 +117,15 @@ async def test_its_history_has_what_workloads_were_told_of_its_failure(panel: Pa
     assert words not in (await the_page(panel, await gpu(0))).text
 
 
+async def test_a_slice_that_failed_is_in_the_history_of_its_gpu(panel: Panel):
+    see(panel)
+    ours = await panel.running(await panel.workload(spec={"name": "train"}))
+    holder = replace(a_holder(pod_of(ours)), device="MIG-0-1")
+    await report(panel, inventory=an_inventory(devices=(a_mig_device(),)), holders=(holder,))
+    await tell_gpu_failures(ours, {"MIG-0-1": "unhealthy"}, panel.clock.now())
+    assert "Its GPU MIG-0-1 on gpu-1 is reported as failed" in (await the_page(panel, await gpu())).text
+
+
 async def test_a_workload_leads_to_its_gpus_and_they_to_it(panel: Panel):
     see(panel)
     ours = await panel.running(await panel.workload(spec={"name": HOSTILE}))
