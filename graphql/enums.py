@@ -8,7 +8,7 @@ import strawberry
 from strawberry.types.enum import StrawberryEnumDefinition
 
 from agent.report import DriverState, Health, HealthReason
-from app.domain.actions import Action
+from app.domain.actions import DEPRECATED, Action
 from app.domain.agents import Freshness
 from app.domain.filters import SortField
 from app.domain.metrics import MetricType as WorkloadMetricType
@@ -93,6 +93,9 @@ _register(Health, "GpuHealth", "How a GPU is.")
 _register(HealthReason, "GpuHealthReason", "Why a GPU is not OK.")
 _register(DriverState, "DriverState", "Whether a server's agent can see GPUs at all.")
 _register(Freshness, "AgentFreshness", "How long ago a server's agent was last heard.")
+for _value in Action.__strawberry_definition__.values:  # type: ignore[attr-defined]
+    if _instead := DEPRECATED.get(Action[_value.name]):
+        _value.deprecation_reason = f"Use `WorkloadAction.{_instead.name}`. May go from 1.0.0."
 _register(WorkloadMetricType, "WorkloadMetricType", "What is measured of a workload's GPUs and of its pod.")
 _register(TelemetryType, "TelemetryType", "Which numbers about an organization.")
 _register(TelemetryGroup, "TelemetryGroup", "By what numbers of one moment can be grouped.")

@@ -11,11 +11,11 @@ import typer
 
 from app.client import views
 from app.client.attending import detaching, follow_log, stay_to_the_end
-from app.client.errors import RefusedError
+from app.client.changing import cancel, prioritize, resume, suspend
 from app.client.flags import LISTING, LOG, named_by
 from app.client.options import Organization, Server, TextOrJson, TokenFile, WorkloadId, statuses
 from app.client.servers import cordon, servers, uncordon
-from app.client.session import Session, session, workload_id
+from app.client.session import Session, session
 from app.client.submit import retry, submit
 from app.client.waiting import EXIT_UNKNOWN, exit_code
 
@@ -183,32 +183,8 @@ def logs(
             raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=PANEL)
-def cancel(
-    workloads: Annotated[list[str], typer.Argument(parser=workload_id, metavar="ID", help="Ids, or names of Jobs.")],
-    *,
-    server: Server = None,
-    token_file: TokenFile = None,
-) -> None:
-    """Cancel workloads.
-
-    Where one of them can't be cancelled the others are, and the exit code is 1.
-    """
-    failed = False
-    with session(server, token_file, None) as here:
-        for wanted in dict.fromkeys(workloads):
-            try:
-                found = here.api.ask("cancel_workload", {"input": {"id": wanted}})["cancelWorkload"]["workload"]
-            except RefusedError as refusal:
-                if refusal.code == "UNAUTHENTICATED":
-                    raise
-                failed = True
-                here.screen.say(f"gpuyard: {refusal}" if wanted in str(refusal) else f"gpuyard: {wanted}: {refusal}")
-                continue
-            here.screen.result(f"{wanted}  {views.status(found)}: {found['message']}")
-    raise typer.Exit(int(failed))
-
-
+for command in (cancel, suspend, resume, prioritize):
+    app.command(rich_help_panel=PANEL)(command)
 app.command(rich_help_panel=PANEL)(servers)
 app.command(rich_help_panel=PANEL)(cordon)
 app.command(rich_help_panel=PANEL)(uncordon)

@@ -28,7 +28,7 @@ def _row(it: Workload, now: datetime, *, wide: bool) -> tuple[str, ...]:
     cells = (it["id"], it["name"], status(it), text(it["exitCode"]), text(it["gpuCount"]), it["server"] or "", age)
     more = (
         it["cluster"] or "",
-        _priority(it),
+        priority(it),
         _ran(it, now),
         (it["project"] or {}).get("slug", ""),
         it["submittedBy"],
@@ -65,7 +65,7 @@ def details(it: Workload, now: datetime) -> list[tuple[str, str]]:
         ("environment", ", ".join(variable["name"] for variable in it["envVars"])),
         ("mounts", ", ".join(_mount(mount) for mount in it["mounts"])),
         ("labels", ", ".join(f"{label['key']}={label['value']}" for label in it["labels"])),
-        ("priority", _priority(it)),
+        ("priority", priority(it) + (", preemptible" if it["preemptible"] else "")),
         ("limits", _limits(it)),
         ("project", f"{project['slug']} ({project['name']})" if project else ""),
         ("job", it["jobName"]),
@@ -155,8 +155,8 @@ def _limits(it: Workload) -> str:
     return f"run {run}, start {start}, waiting {waiting}, {it['maxRetries']} retries"
 
 
-def _priority(it: Workload) -> str:
-    return str(it["priority"]).lower().replace("_", " ") + (", preemptible" if it["preemptible"] else "")
+def priority(it: Workload) -> str:
+    return str(it["priority"]).lower().replace("_", " ")
 
 
 def _mount(it: Mapping[str, Any]) -> str:

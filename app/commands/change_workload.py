@@ -17,6 +17,7 @@ from app.store.writes import Change, apply_changes
 _TRIES = 20
 
 Decide = Callable[[Workload, datetime], Workload]
+Told = Callable[[Workload, Workload], str]
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,35 @@ async def locate(workload_id: UUID) -> Located:
 
 
 async def change_workload(
-    context: CommandContext, principal: Principal, action: str, workload_id: UUID, decide: Decide
+    context: CommandContext,
+    principal: Principal,
+    action: str,
+    workload_id: UUID,
+    decide: Decide,
+    *,
+    permission: Permission = Permission.WRITE_WORKLOADS,
+    told: Told = lambda _before, _after: "",
 ) -> Workload:
-    """The workload as it is then. Raises what `decide` raises, and NotFoundError where there is none for the caller."""
+    """The workload as it is then. Raises what `decide` raises, and NotFoundError where there is none for the caller.
+
+    `told` words the event of a change that changes no state.
+    """
     located = await locate(workload_id)
     async with noting_refusals(context, principal, action, located.slug, str(workload_id)):
-        workload, _ = await located.open(principal)
-        return await _until_it_wins(context, workload, decide)
+        workload, _ = await located.open(principal, permission)
+        return await _until_it_wins(context, workload, decide, told)
 
 
-async def _until_it_wins(context: CommandContext, workload: Workload, decide: Decide) -> Workload:
+async def _until_it_wins(context: CommandContext, workload: Workload, decide: Decide, told: Told) -> Workload:
     """A workload that is just being placed or has just started moves under our hands."""
     for _ in range(_TRIES):
         now = context.clock.now()
         after = decide(workload, now)
-        if after == workload or (await apply_changes(workload.organization_id, [Change(workload, after)], now))[0]:
+        change = Change(workload, after, told=told(workload, after))
+        if after == workload or (await apply_changes(workload.organization_id, [change], now))[0]:
             context.bus.wake_workload(workload.id)
             context.bus.wake_events(workload.organization_id)
-            if after.waits:
+            if workload.waits or after.waits:
                 context.bus.wake_queue()
             return await reads.load_workload(workload.id) or after
         workload = await _reread(workload.id)

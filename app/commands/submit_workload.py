@@ -10,7 +10,7 @@ from app.domain import requests
 from app.domain.errors import ConflictError, InvalidInputError
 from app.domain.gpu_requirements import check_fits_largest
 from app.domain.gpus import WHOLE, GpuRequirements
-from app.domain.people import Permission, Principal, require_priority
+from app.domain.people import Permission, Principal, permission_to_give, require
 from app.domain.submission import Draft, check_submission, fingerprint
 from app.domain.volumes import check_known
 from app.domain.workload import Submission, Workload
@@ -49,7 +49,7 @@ async def _checked(context: CommandContext, principal: Principal, slug: str, dra
     """Whether the caller may, and what the request says by itself."""
     access = await open_gpu_workloads(principal, slug, Permission.WRITE_WORKLOADS)
     spec = check_submission(draft, context.defaults)
-    require_priority(principal, access.organization, spec.priority)
+    require(principal, access.organization, permission_to_give(spec.priority))
     return access, spec
 
 

@@ -45,6 +45,7 @@ _CONFIGURATION_TROUBLE = frozenset(
 )
 # What an attempt waits for before the kubelet has a word about it. The last is the scheduler's.
 NO_JOB, NO_POD, NO_NODE = "JobNotCreated", "FailedCreate", "Unschedulable"
+_WISHES = frozenset({Reason.CANCEL_REQUESTED, Reason.SUSPEND_REQUESTED})
 _STOPPED = frozenset({143, 137})  # what SIGTERM and SIGKILL leave
 _STAMP_MOVES = timedelta(seconds=2)  # seen on a real cluster: a second
 LOST_CONTAINERS = frozenset({"ContainerStatusUnknown", "Unknown"})
@@ -52,7 +53,7 @@ LOST_CONTAINERS = frozenset({"ContainerStatusUnknown", "Unknown"})
 
 @dataclass(frozen=True)
 class End:
-    """How one attempt ended. Whether the workload ends with it is decided by `app.domain.lifecycle`."""
+    """How one attempt ended. `app.domain.lifecycle` decides whether the workload ends with it, in `status`."""
 
     status: Status
     reason: Reason
@@ -73,10 +74,21 @@ def end_of(workload: Workload, attempt: Attempt, seen: Observation) -> End:
 
 
 def _cancelled(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
-    asked = workload.cancel_requested_at
-    if asked is None or ended_before(attempt, asked, seen, by_us=attempt.stop_reason is Reason.CANCEL_REQUESTED):
+    if workload.cancel_requested_at is None or not _stopped_by_a_person(workload, attempt, seen):
         return None
     return End(Status.CANCELLED, Reason.CANCELLED_BY_USER, wording.cancelled(workload.cancelled_by, attempt.exit_code))
+
+
+def _suspended(workload: Workload, attempt: Attempt, seen: Observation) -> End | None:
+    if workload.held_at is None or not _stopped_by_a_person(workload, attempt, seen):
+        return None
+    return End(Status.PENDING, Reason.SUSPENDED, wording.suspended(workload.held_by, attempt.exit_code))
+
+
+def _stopped_by_a_person(workload: Workload, attempt: Attempt, seen: Observation) -> bool:
+    """True unless it ended by itself before anybody asked. What is cancelled while it is suspended is cancelled."""
+    asked = min(moment for moment in (workload.cancel_requested_at, workload.held_at) if moment is not None)
+    return not ended_before(attempt, asked, seen, by_us=attempt.stop_reason in _WISHES)
 
 
 def ended_before(attempt: Attempt, moment: datetime, seen: Observation, *, by_us: bool) -> bool:
@@ -250,6 +262,7 @@ def _vanished(attempt: Attempt, seen: Observation) -> tuple[Reason, str]:
 _Rule = Callable[[Workload, Attempt, Observation], End | None]
 _RULES: dict[_Rule, str] = {
     _cancelled: ("a cancel was asked for before the container's own end, by the cluster's clock: `cancelled`"),
+    _suspended: ("a suspend was asked for before it: the attempt is over, the workload `pending`, and suspended"),
     _preempted: ("it was stopped to make room for another workload: the attempt is over, the workload waits again"),
     _run_timeout: ("the run limit passed, seen by the kubelet (`DeadlineExceeded`) or stopped by us for it: `timeout`"),
     _out_of_memory: ("`OOMKilled`: `failed`; the reason outranks the exit code, which can be 0"),

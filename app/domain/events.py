@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from app.domain.states import Phase, Status
 from app.domain.workload import EventType, NewEvent, Workload
 
 
-def event_between(before: Workload, after: Workload, at: datetime) -> NewEvent | None:
-    """The one event of a change; None where only the sentence or a detail changed."""
+def event_between(before: Workload, after: Workload, at: datetime, told: str = "") -> NewEvent | None:
+    """The one event of a change; None where only the sentence or a detail changed.
+
+    `told` is the sentence of an event that changes no state; of others it is the workload's own.
+    """
+    if before.spec.priority != after.spec.priority:
+        return replace(event_of(after, EventType.PRIORITIZED, at), message=told)
     if before.deleted_at != after.deleted_at:
         return event_of(after, EventType.RESTORED if after.deleted_at is None else EventType.DELETED, at)
     if _state(before) == _state(after) and before.cancel_requested_at == after.cancel_requested_at:
@@ -40,16 +46,25 @@ def _state(workload: Workload) -> tuple[object, ...]:
 def _type(before: Workload, after: Workload) -> EventType:
     if after.status.is_terminal:
         return EventType.ENDED
-    if before.cancel_requested_at != after.cancel_requested_at:
-        return EventType.CANCEL_REQUESTED
-    if after.phase is Phase.SUSPENDED or before.phase is Phase.SUSPENDED:
-        return EventType.HELD if after.phase is Phase.SUSPENDED else EventType.RELEASED
+    if wish := _wish(before, after):
+        return wish
     if after.waits:
         return EventType.WAITING if before.waits else EventType.RETRYING
     if after.status is Status.RUNNING and before.status is Status.PENDING:
         return EventType.STARTED
     was_placed = before.attempt != after.attempt
     return EventType.PLACED if was_placed else _BY_PHASE.get(after.phase, EventType.PROGRESSED)
+
+
+def _wish(before: Workload, after: Workload) -> EventType | None:
+    """What a person asked for, or what came of it."""
+    if before.cancel_requested_at != after.cancel_requested_at:
+        return EventType.CANCEL_REQUESTED
+    if after.phase is Phase.STOPPING and before.held_at != after.held_at:
+        return EventType.SUSPEND_REQUESTED
+    if after.phase is Phase.SUSPENDED:
+        return EventType.HELD
+    return EventType.RELEASED if before.phase is Phase.SUSPENDED else None
 
 
 _BY_PHASE = {Phase.STOPPING: EventType.STOPPING}

@@ -16,6 +16,7 @@ from app.domain import wording
 from app.domain.ends import LOST_CONTAINERS, NO_JOB, NO_NODE, NO_POD, START_ERRORS, End, end_of, is_hopeless_image
 from app.domain.observed import NEUTRAL_WAITING, Observation, ObservedJob, ObservedPod
 from app.domain.preemption import step_aside
+from app.domain.requests import stopped_for_suspend
 from app.domain.states import TERMINAL_PHASES, Phase, Reason, Status, check_transition
 from app.domain.workload import Attempt, Workload
 
@@ -168,6 +169,8 @@ def _settled_at(attempt: Attempt, seen: Observation, otherwise: datetime) -> dat
 def _ask_to_stop(workload: Workload, attempt: Attempt, seen: Observation, now: datetime, policy: Policy) -> Attempt:
     """The attempt with our intent to stop it, if there is one. A cancel outranks an earlier intent."""
     wish = Reason.CANCEL_REQUESTED if workload.cancel_requested_at else attempt.stop_reason
+    if workload.held_at is not None and wish in (None, Reason.PREEMPTED):
+        wish = Reason.SUSPEND_REQUESTED
     wish = wish or _limit_passed(workload, attempt, seen, now, policy)
     if wish is attempt.stop_reason:
         return attempt
@@ -224,6 +227,8 @@ def _secure_log(seen: Observation) -> tuple[Action, ...]:
 def _stop_words(workload: Workload, attempt: Attempt, reason: Reason) -> str:
     if reason is Reason.CANCEL_REQUESTED:
         return wording.cancel_requested(workload.cancelled_by, live=True)
+    if reason is Reason.SUSPEND_REQUESTED:
+        return wording.suspend_requested(workload.held_by)
     if reason is Reason.PREEMPTED:
         return wording.preempting(attempt.message)
     if reason is Reason.RUN_TIMEOUT:
@@ -303,12 +308,10 @@ def _has_run_limit(workload: Workload, attempt: Attempt, pod: ObservedPod) -> bo
 
 
 def finish(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Decision:
-    """Close the attempt with its end; the workload ends with it or goes back to the queue."""
+    """Close the attempt with its end; the workload ends with it, goes back to the queue or is suspended."""
     attempt = replace(attempt, reason=end.reason, message=end.message, ended_at=attempt.finished_at or now)
-    if end.status is Status.PENDING:
-        return Decision(step_aside(workload, end.message, now, policy.retry_base_seconds), attempt, (), now)
-    if _may_retry(workload, attempt, end):
-        return Decision(_requeue(workload, attempt, end, now, policy), attempt, (), now)
+    if end.status is Status.PENDING or _may_retry(workload, attempt, end):
+        return Decision(_back(workload, attempt, end, now, policy), attempt, (), now)
     message = end.message
     if end.reason.is_infrastructure and (tries := _tries(workload, attempt)) > 1:
         message = wording.gave_up(message, tries)
@@ -375,19 +378,24 @@ def _tries(workload: Workload, attempt: Attempt) -> int:
     return attempt.number - workload.attempts_yielded
 
 
+def _back(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Workload:
+    """Where a workload goes whose attempt was not its last: whatever ended that one, a person's wish holds."""
+    if workload.held_at is not None:
+        return stopped_for_suspend(workload)
+    if end.status is Status.PENDING:
+        return step_aside(workload, end.message, now, policy.retry_base_seconds)
+    return _requeue(workload, attempt, end, now, policy)
+
+
 def _requeue(workload: Workload, attempt: Attempt, end: End, now: datetime, policy: Policy) -> Workload:
     not_before = now + timedelta(seconds=policy.retry_base_seconds * 2 ** (_tries(workload, attempt) - 1))
     words = wording.retrying(attempt.server, end.message, not_before)
     waiting = replace(
-        workload,
+        workload.unplaced,
         queued_at=now,
         not_before=not_before,
         avoid_servers=(*workload.avoid_servers, str(attempt.server_id)),
         retries_used=workload.retries_used + (attempt.started_at is not None),
-        started_at=None,
-        server="",
-        cluster="",
-        gpus=(),
     )
     return _move(waiting, Status.PENDING, Phase.QUEUED, Reason.BACKING_OFF, words)
 

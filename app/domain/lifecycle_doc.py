@@ -43,6 +43,9 @@ _CLOCK_ROWS = (
     ),
 )
 _CLOCKS_OUTRO = """
+None runs while a workload is suspended. One that is resumed has what was left of its queue time where it had only
+waited, and the whole of it where an attempt was stopped for the suspend. Start and run begin anew with each attempt.
+
 All are enforced from stored stamps, so a restart changes nothing. The cluster enforces the run limit too, should
 GPUYard be down: the pod's `activeDeadlineSeconds` starts as start + run limit and is lowered, once the container
 executes, to the container's start plus the run limit.

@@ -53,7 +53,7 @@ class Scope(StrEnum):
 
 _SCOPE_MEANINGS = {
     Scope.WORKLOADS_READ: "read workloads, servers and events",
-    Scope.WORKLOADS_WRITE: "submit, cancel, hold, retry and delete workloads, and read them",
+    Scope.WORKLOADS_WRITE: "submit, cancel, suspend, retry and delete workloads, and read them",
     Scope.ORGANIZATION_ADMIN: "manage projects, servers, members and tokens, as far as the role may",
     Scope.AGENT_REPORT: "report for one node; of tokens that an operator makes for node agents, and of no others",
 }
@@ -197,10 +197,9 @@ def highest_priority(principal: Principal, organization: Organization) -> Priori
     return max(Priority) if may(principal, organization, Permission.RAISE_PRIORITY) else DEFAULT_PRIORITY
 
 
-def require_priority(principal: Principal, organization: Organization, priority: Priority) -> None:
-    """Raise ForbiddenError unless the principal may give it."""
-    if priority > DEFAULT_PRIORITY:
-        require(principal, organization, Permission.RAISE_PRIORITY)
+def permission_to_give(priority: Priority) -> Permission:
+    """What it takes beside what submitting takes."""
+    return Permission.RAISE_PRIORITY if priority > DEFAULT_PRIORITY else Permission.WRITE_WORKLOADS
 
 
 def unknown_organization(slug: str) -> NotFoundError:

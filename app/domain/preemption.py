@@ -49,7 +49,7 @@ def step_aside(workload: Workload, words: str, now: datetime, base_seconds: int)
     not_before = now + timedelta(seconds=base_seconds * 2 ** min(yielded - 1, _MOST_DOUBLINGS))
     check_transition(workload.phase, Phase.QUEUED)
     return replace(
-        workload,
+        workload.unplaced,
         status=Status.PENDING,
         phase=Phase.QUEUED,
         reason=Reason.PREEMPTED,
@@ -57,8 +57,4 @@ def step_aside(workload: Workload, words: str, now: datetime, base_seconds: int)
         queued_at=now,
         not_before=not_before,
         attempts_yielded=yielded,
-        started_at=None,
-        server="",
-        cluster="",
-        gpus=(),
     )

@@ -89,8 +89,8 @@ _PHASE_MEANINGS = {
     Phase.QUEUED: "waits for a server with free GPUs",
     Phase.CREATING: "a server is chosen; the Kubernetes Job is being created",
     Phase.INITIALIZING: "the pod exists: image pull, volumes, start",
-    Phase.SUSPENDED: "held by a person; takes no GPU",
-    Phase.RESUMING: "released after a hold; waits for GPUs again",
+    Phase.SUSPENDED: "suspended by a person; takes no GPU",
+    Phase.RESUMING: "resumed by a person; waits for GPUs again",
     Phase.RUNNING: "the container is executing",
     Phase.STOPPING: "being stopped; the cluster has not confirmed it yet",
     Phase.UNKNOWN: "its server or its cluster does not answer",
@@ -148,11 +148,13 @@ class Reason(StrEnum):
     PULLING_IMAGE = "pulling_image"
     EXECUTING = "executing"
     CANCEL_REQUESTED = "cancel_requested"
+    SUSPEND_REQUESTED = "suspend_requested"
     SERVER_UNREACHABLE = "server_unreachable"
     CLUSTER_UNREACHABLE = "cluster_unreachable"
     # ends
     EXITED = "exited"
     CANCELLED_BY_USER = "cancelled_by_user"
+    SUSPENDED = "suspended"
     RUN_TIMEOUT = "run_timeout"
     START_TIMEOUT = "start_timeout"
     QUEUE_TIMEOUT = "queue_timeout"
@@ -194,17 +196,19 @@ _REASON_MEANINGS = {
     Reason.NO_MATCHING_GPU: "no server has GPUs of the kind that it asks for",
     Reason.NEVER_FITS: "no server is large enough, free or not",
     Reason.BACKING_OFF: "an attempt failed for no fault of its own; another server is tried after a pause",
-    Reason.HELD: "a person holds it; it takes no GPU until it is released",
+    Reason.HELD: "a person suspended it; it takes no GPU until it is resumed",
     Reason.JOB_NOT_CREATED: "the cluster takes neither its Job nor its pod yet (a quota); tried until the start limit",
     Reason.PLACED: "a server is chosen; its Job is being created",
     Reason.STARTING: "its pod is being started",
     Reason.PULLING_IMAGE: "its server is fetching the image",
     Reason.EXECUTING: "its container is executing",
     Reason.CANCEL_REQUESTED: "a cancel was asked for; the cluster has not confirmed it yet",
+    Reason.SUSPEND_REQUESTED: "a suspend was asked for; the cluster has not confirmed yet that it has stopped",
     Reason.SERVER_UNREACHABLE: "its server does not answer",
     Reason.CLUSTER_UNREACHABLE: "its cluster does not answer, or is no longer in the settings",
     Reason.EXITED: "its container ended by itself",
     Reason.CANCELLED_BY_USER: "it was cancelled",
+    Reason.SUSPENDED: "of an attempt: it was suspended; once it is resumed there is another one",
     Reason.RUN_TIMEOUT: "it ran longer than `timeoutSeconds`",
     Reason.START_TIMEOUT: "it did not execute within `startTimeoutSeconds`",
     Reason.QUEUE_TIMEOUT: "it found no server within `queueTimeoutSeconds`",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from app.domain.gpus import WHOLE, GpuRequirements, Kind, format_capability
+from app.domain.priority import Priority
 from app.domain.quantity import format_memory
 from app.domain.states import Reason
 from app.domain.workload import signal_of
@@ -97,11 +98,23 @@ _WAITED_FOR = {
 
 
 def held(by: str) -> str:
-    return f"held by {by}; it takes no GPU until it is released"
+    return f"suspended by {by}; it takes no GPU until it is resumed"
 
 
 def released(by: str) -> str:
-    return f"released by {by}; waits for free GPUs again"
+    return f"resumed by {by}; waits for free GPUs again"
+
+
+def suspend_requested(by: str) -> str:
+    return f"suspend asked for by {by}; waiting until the cluster confirms that it has stopped"
+
+
+def suspended(by: str, exit_code: int | None) -> str:
+    return f"suspended by {by}{_container_ended(exit_code)}"
+
+
+def prioritized(by: str, before: Priority, after: Priority) -> str:
+    return f"priority changed from {before.words} to {after.words} by {by}"
 
 
 def placed(server: str, gpu_count: int, kind: Kind = WHOLE, note: str = "") -> str:
@@ -171,7 +184,11 @@ def cancel_requested(by: str, *, live: bool) -> str:
 
 
 def cancelled(by: str, exit_code: int | None) -> str:
-    return f"cancelled by {by}" + ("" if exit_code is None else f"; the container {exited(exit_code)}")
+    return f"cancelled by {by}{_container_ended(exit_code)}"
+
+
+def _container_ended(exit_code: int | None) -> str:
+    return "" if exit_code is None else f"; the container {exited(exit_code)}"
 
 
 def run_timeout(limit: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
@@ -74,8 +74,8 @@ class Workload:
     """What was submitted, and what is true of it now. `version` grows with every guarded write.
 
     `server` is a name in `cluster`; `avoid_servers` names servers as ServerId writes them, and so does
-    `nominated_server`: while it waits, others are preempted there for it. `attempts_yielded` were stopped for a wish of
-    ours: they are no tries.
+    `nominated_server`: while it waits, others are preempted there for it. `held_at` while an attempt is under way: it
+    is stopped for that. `attempts_yielded` were stopped for a person's wish, or ours: they are no tries.
     """
 
     id: UUID
@@ -101,6 +101,7 @@ class Workload:
     server: str = ""
     gpus: tuple[str, ...] = ()
     held_at: datetime | None = None
+    held_by: str = ""
     attempts_yielded: int = 0
     deleted_at: datetime | None = None
     retry_of: UUID | None = None
@@ -127,6 +128,11 @@ class Workload:
     def waits(self) -> bool:
         """True while it wants a server: no attempt of it is under way."""
         return self.phase in WAITING_PHASES
+
+    @property
+    def unplaced(self) -> Workload:
+        """Without what it had of a server, as once nothing of its attempt runs."""
+        return replace(self, started_at=None, server="", cluster="", gpus=())
 
     @property
     def queue_deadline(self) -> datetime | None:
@@ -200,11 +206,13 @@ class EventType(StrEnum):
     PROGRESSED = "progressed"
     STARTED = "started"
     CANCEL_REQUESTED = "cancel_requested"
+    SUSPEND_REQUESTED = "suspend_requested"
     STOPPING = "stopping"
     RETRYING = "retrying"
     ENDED = "ended"
     HELD = "held"
     RELEASED = "released"
+    PRIORITIZED = "prioritized"
     DELETED = "deleted"
     RESTORED = "restored"
     GPU_FAILED = "gpu_failed"
@@ -221,11 +229,13 @@ _EVENT_MEANINGS = {
     EventType.PROGRESSED: "it came nearer to its start, or its server's state changed",
     EventType.STARTED: "its container executes",
     EventType.CANCEL_REQUESTED: "someone asked to cancel it",
+    EventType.SUSPEND_REQUESTED: "someone asked to suspend it while an attempt was under way",
     EventType.STOPPING: "it is being stopped",
     EventType.RETRYING: "an attempt is over; another one is made",
     EventType.ENDED: "it reached its end; there is exactly one, and nothing of its state changes after it",
-    EventType.HELD: "a person keeps it from being placed",
-    EventType.RELEASED: "it waits for a server again",
+    EventType.HELD: "it is suspended: a person keeps it from being placed",
+    EventType.RELEASED: "it was resumed, and waits for a server again",
+    EventType.PRIORITIZED: "someone gave it another priority",
     EventType.DELETED: "it was taken out of the lists",
     EventType.RESTORED: "it was put back into the lists",
     EventType.GPU_FAILED: "a GPU that it has is reported as failed; it goes on, as it may not be hurt",

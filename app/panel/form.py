@@ -229,7 +229,7 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         shared_memory=typed["sharedMemory"].strip() or None,
         cuda=typed["cuda"],
         gpu_requirements=_gpus(typed),
-        priority=_read(problems, "priority", lambda: _priority(typed["priority"])) or DEFAULT_PRIORITY,
+        priority=_read(problems, "priority", lambda: read_priority(typed["priority"])) or DEFAULT_PRIORITY,
         preemptible=bool(typed["preemptible"]),
         idempotency_key=idempotency_key or None,
     )
@@ -278,7 +278,8 @@ def _number(problems: list[Problem], typed: Mapping[str, str], field: str) -> in
     return int(text)
 
 
-def _priority(text: str) -> Priority:
+def read_priority(text: str) -> Priority:
+    """Raises InvalidInputError."""
     try:
         return parse_priority(text or FIELDS["priority"])
     except ValueError as error:

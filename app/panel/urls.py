@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlencode
 from uuid import UUID
 
-from app.domain.actions import Action
+from app.domain.actions import DEPRECATED, Action
 
 HOME = "/"
 LOGIN = "/login"
@@ -29,7 +29,7 @@ WORKLOADS_LIVE = f"{WORKLOADS}/live"
 REFERENCE = f"{WORKLOADS}/reference"
 CHECK = f"{WORKLOADS}/check"
 WORKLOAD = WORKLOADS + "/{id:uuid}"
-ACTIONS = {action: f"{WORKLOAD}/{action}" for action in Action}
+ACTIONS = {action: f"{WORKLOAD}/{action}" for action in Action if action not in DEPRECATED}
 WORKLOAD_LIVE = f"{WORKLOAD}/live"
 CURVES = f"{WORKLOAD}/curves"
 LOG = f"{WORKLOAD}/log"

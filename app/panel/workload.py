@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
@@ -13,18 +14,20 @@ from starlette.responses import RedirectResponse, Response
 from app.commands.cancel_workload import cancel_workload
 from app.commands.context import CommandContext, noting_refusals
 from app.commands.delete_workload import delete_workload
-from app.commands.hold_workload import hold_workload
-from app.commands.release_workload import release_workload
+from app.commands.prioritize_workload import prioritize_workload
 from app.commands.restore_workload import restore_workload
+from app.commands.resume_workload import resume_workload
 from app.commands.retry_workload import retry_workload
+from app.commands.suspend_workload import suspend_workload
 from app.domain.actions import Action
-from app.domain.errors import ConflictError, InvalidInputError
+from app.domain.errors import ConflictError, ForbiddenError, InvalidInputError
 from app.domain.people import Principal, unknown_workload
 from app.domain.workload import Workload
 from app.panel import frames, guards, urls
 from app.panel.contexts import Notice, RowFragment, WorkloadFragment, WorkloadPage
 from app.panel.curves import read_curves
 from app.panel.desk import Desk
+from app.panel.form import read_priority
 from app.panel.guards import Manager
 from app.panel.htmx import Htmx
 from app.panel.log import read_log
@@ -36,8 +39,8 @@ from app.store import reads
 
 _COMMANDS = {
     Action.CANCEL: cancel_workload,
-    Action.HOLD: hold_workload,
-    Action.RELEASE: release_workload,
+    Action.SUSPEND: suspend_workload,
+    Action.RESUME: resume_workload,
     Action.DELETE: delete_workload,
     Action.RESTORE: restore_workload,
 }
@@ -60,8 +63,8 @@ class WorkloadPages:
             workload = await _find(manager, request)
         is_fragment = Htmx.of(request).wants_fragment
         try:
-            done = await _ask(commands, manager.principal, action, workload.id, form.get("requestKey", ""))
-        except (ConflictError, InvalidInputError) as error:
+            done = await _ask(commands, manager.principal, action, workload.id, form)
+        except (ConflictError, ForbiddenError, InvalidInputError) as error:
             notice = Notice(_why_not(error), is_problem=True)
             if is_fragment:
                 return await self._fragment(manager, request, form, notice)
@@ -102,15 +105,17 @@ class WorkloadPages:
 
 
 async def _ask(
-    commands: CommandContext, principal: Principal, action: Action, workload_id: UUID, request_key: str
+    commands: CommandContext, principal: Principal, action: Action, workload_id: UUID, form: Mapping[str, str]
 ) -> Workload:
     """The workload as it is then; of a retry the new one. The same form sent twice makes one."""
     if action is Action.RETRY:
-        return (await retry_workload(commands, principal, workload_id, request_key or None)).workload
+        return (await retry_workload(commands, principal, workload_id, form.get("requestKey") or None)).workload
+    if action is Action.PRIORITIZE:
+        return await prioritize_workload(commands, principal, workload_id, read_priority(form.get("priority", "")))
     return await _COMMANDS[action](commands, principal, workload_id)
 
 
-def _why_not(error: ConflictError | InvalidInputError) -> str:
+def _why_not(error: ConflictError | ForbiddenError | InvalidInputError) -> str:
     """Of a retry's request, what is wrong without the fields' names: nobody filled in a form."""
     problems = error.problems if isinstance(error, InvalidInputError) else ()
     return sentence("; ".join(problem.message for problem in problems) or error.message)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from app.domain.actions import Action, actions_supported
+from app.domain.actions import DEPRECATED, Action, actions_supported
 from app.domain.gpus import ANY_GPU, GpuRequirements
 from app.domain.people import Project
+from app.domain.priority import DEFAULT_PRIORITY, Priority
 from app.domain.quantity import format_cpu, format_memory
 from app.domain.server import ServerId
 from app.domain.states import Phase, Status
@@ -41,13 +42,18 @@ class Badge:
 
 @dataclass(frozen=True)
 class ActionView:
-    """A button. `has_effects`: what it does can't be undone by another one. `takes_key`: sent twice, it counts once."""
+    """A button. `has_effects`: what it does can't be undone by another one. `takes_key`: sent twice, it counts once.
+
+    `choices` are offered beside it, `chosen` is what is so now.
+    """
 
     name: str
     label: str
     url: str
     has_effects: bool
     takes_key: bool
+    choices: tuple[str, ...] = ()
+    chosen: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class RowView:
     gpu_count: int
     badge: Badge
     message: str
+    priority: str
     project: str
     server: str
     gpus: tuple[str, ...]
@@ -194,6 +201,7 @@ def row_view(
         gpu_count=workload.spec.resources.gpu_count,
         badge=badge(workload),
         message=workload.message,
+        priority=_priority_words(workload),
         project=project.name if project else "",
         server=_server_words(workload, names_clusters=names_clusters),
         gpus=workload.gpus,
@@ -201,7 +209,7 @@ def row_view(
         started_at=workload.started_at,
         completed_at=workload.completed_at,
         deleted_at=workload.deleted_at,
-        actions=tuple(_action_view(slug, workload, action) for action in actions_supported(workload)),
+        actions=_actions(slug, workload),
         is_cancelling=is_cancelling,
         url=urls.workload(slug, workload.id),
         retry_of_url=urls.workload(slug, workload.retry_of) if workload.retry_of else "",
@@ -209,13 +217,26 @@ def row_view(
     )
 
 
+def _priority_words(workload: Workload) -> str:
+    """Empty for the usual one."""
+    priority = workload.spec.priority
+    return "" if priority is DEFAULT_PRIORITY else f"{priority.words} priority"
+
+
+def _actions(slug: str, workload: Workload) -> tuple[ActionView, ...]:
+    return tuple(_action_view(slug, workload, it) for it in actions_supported(workload) if it not in DEPRECATED)
+
+
 def _action_view(slug: str, workload: Workload, action: Action) -> ActionView:
+    has_choice, is_live = action is Action.PRIORITIZE, not (workload.waits or workload.phase is Phase.SUSPENDED)
     return ActionView(
         name=action.value,
         label=action.value.capitalize(),
         url=urls.action(slug, workload.id, action),
-        has_effects=action is Action.CANCEL,
+        has_effects=action is Action.CANCEL or (action is Action.SUSPEND and is_live),
         takes_key=action is Action.RETRY,
+        choices=tuple(priority.words for priority in Priority) if has_choice else (),
+        chosen=workload.spec.priority.words if has_choice else "",
     )
 
 
@@ -254,12 +275,12 @@ def workload_view(
 def clocks(workload: Workload, last: Attempt | None) -> tuple[ClockView, ...]:
     """Queue, start, run: each counted from its own stamp, of the last attempt where there were several."""
     spec, over = workload.spec, workload.completed_at
-    attempt = None if workload.waits else last
+    is_held = workload.phase is Phase.SUSPENDED
+    attempt = None if workload.waits or is_held else last
     queued = workload.queued_at or workload.created_at
     executing = attempt.started_at if attempt else None
-    queue = ClockView(
-        "queue", "until a server is found", queued, attempt.placed_at if attempt else over, spec.queue_timeout_seconds
-    )
+    waited_until = workload.held_at if is_held else attempt.placed_at if attempt else over
+    queue = ClockView("queue", "until a server is found", queued, waited_until, spec.queue_timeout_seconds)
     start = ClockView(
         "start",
         "from the placing until the container executes",

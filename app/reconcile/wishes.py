@@ -55,7 +55,7 @@ class Wishes:
             self.bus.wake_queue()
 
     def _wake(self, event_type: EventType, workload_id: UUID) -> None:
-        if event_type is EventType.CANCEL_REQUESTED:
+        if event_type in (EventType.CANCEL_REQUESTED, EventType.SUSPEND_REQUESTED):
             self.bus.wake_workload(workload_id)
         else:
             self.bus.wake_queue()

@@ -34,11 +34,12 @@ _STATE_SAME = (
     "exit_code",
     "server",
     "held_at",
+    "held_by",
+    "attempts_yielded",
     "deleted_at",
     "retry_of",
     "cluster",
     "nominated_server",
-    "attempts_yielded",
 )
 _ATTEMPT_SAME = (
     "cluster",

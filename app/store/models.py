@@ -234,6 +234,7 @@ class WorkloadRow(Model):
     nominated_server = fields.CharField(max_length=320, default="", db_default="")  # cluster/name
     gpus = fields.JSONField[list[str]]()
     held_at = fields.DatetimeField(null=True)
+    held_by = fields.CharField(max_length=254, default="", db_default="")
     attempts_yielded = fields.IntField(default=0, db_default=0)
     deleted_at = fields.DatetimeField(null=True)
     retry_of = fields.UUIDField(null=True)
@@ -296,6 +297,7 @@ class AttemptRow(Model):
             Index(fields=("cleaned_at",), name="attempts_uncleaned"),
             IndexWhere(fields=("server",), name="attempts_on_server", where='"cleaned_at" IS NULL'),
             Index(fields=("pod_uid",), name="attempts_of_pod"),
+            Index(fields=("ended_at",), name="attempts_by_end"),
         )
 
 

@@ -19,7 +19,17 @@ from app.store import mapping
 from app.store.models import AttemptRow, EventRow, OrganizationRow, WorkloadRow
 from app.store.sharedread import shared_read
 
-_WISHES = [EventType.SUBMITTED.value, EventType.RELEASED.value, EventType.CANCEL_REQUESTED.value]
+_WISHES = [
+    it.value
+    for it in (
+        EventType.SUBMITTED,
+        EventType.CANCEL_REQUESTED,
+        EventType.SUSPEND_REQUESTED,
+        EventType.HELD,
+        EventType.RELEASED,
+        EventType.PRIORITIZED,
+    )
+]
 
 
 async def find_workload(organization_id: UUID, workload_id: UUID) -> Workload | None:
@@ -165,10 +175,10 @@ async def gpus_in_use(project_ids: Sequence[UUID]) -> dict[UUID, int]:
 async def runs_ended(
     organization_id: UUID, after: datetime, up_to: datetime
 ) -> list[tuple[UUID | None, int, datetime, datetime]]:
-    """Of the workloads that ended in that time and had executed, each one's last run."""
-    ended = WorkloadRow.filter(organization_id=organization_id, completed_at__gt=after, completed_at__lte=up_to)
-    rows = await ended.exclude(started_at=None).values_list("project_id", "gpu_count", "started_at", "completed_at")
-    return [(project_id, gpus, started_at, completed_at) for project_id, gpus, started_at, completed_at in rows]
+    """The attempts that ended in that time and had executed: their project, GPUs, start and end."""
+    ended = AttemptRow.filter(ended_at__gt=after, ended_at__lte=up_to, workload__organization_id=organization_id)
+    columns = ("workload__project_id", "workload__gpu_count", "started_at", "ended_at")
+    return [(*row,) for row in await ended.exclude(started_at=None).values_list(*columns)]
 
 
 async def latest_sizes(organization_id: UUID, most: int) -> list[tuple[int, int, int, GpuRequirements]]:

@@ -42,7 +42,8 @@ class Change:
     """From what was loaded to what was decided. `attempt_before` None with an `attempt` is a new attempt.
 
     `server_version` is that of its server's flags when it was chosen: once they have changed, the choice is void.
-    Changes of one write with the same `together` win or lose as one.
+    Changes of one write with the same `together` win or lose as one. `told` is the sentence of an event that changes no
+    state.
     """
 
     before: Workload
@@ -51,6 +52,7 @@ class Change:
     attempt: Attempt | None = None
     server_version: int | None = None
     together: UUID | None = None
+    told: str = ""
 
     @property
     def stored(self) -> Workload:
@@ -108,7 +110,8 @@ async def _commit(organization_id: UUID, writes: Sequence[_Write]) -> list[list[
         events = [event_of(workload, EventType.SUBMITTED, workload.created_at) for workload in new]
         winners, won = await _judge(connection, writes)
         await _store_winners(connection, [change for change, _ in winners])
-        events += [event for change, at in winners if (event := event_between(change.before, change.after, at))]
+        between = (event_between(change.before, change.after, at, change.told) for change, at in winners)
+        events += [event for event in between if event]
         await _append(connection, organization_id, first, events)
     return won
 

@@ -7,9 +7,11 @@ import strawberry
 from app.commands.cancel_workload import cancel_workload
 from app.commands.delete_workload import delete_workload
 from app.commands.hold_workload import hold_workload
-from app.commands.release_workload import release_workload
 from app.commands.restore_workload import restore_workload
+from app.commands.resume_workload import resume_workload as resume
+from app.commands.suspend_workload import suspend_workload
 from app.graphql.mutations import members, projects, servers, tokens
+from app.graphql.mutations import prioritize_workload as prioritize
 from app.graphql.mutations import retry_workload as retry
 from app.graphql.mutations.change import on_workloads
 from app.graphql.mutations.report_server import report_server
@@ -33,17 +35,41 @@ class Mutation:
         description="Submit an ended workload's request once more, as a workload of its own.",
     )
     retry_workloads = retry.retry_workloads
+    suspend_workload, suspend_workloads = on_workloads(
+        "suspend",
+        suspend_workload,
+        "Keep a workload from the GPUs until it is resumed. What runs is sent SIGTERM and stopped; nothing in its "
+        "container is kept.",
+        "With phase SUSPENDED, or STOPPING until the cluster confirms.",
+    )
+    resume_workload, resume_workloads = on_workloads(
+        "resume",
+        resume,
+        "Let a suspended workload be placed again; what had run starts anew. The time it was suspended does not count "
+        "as waiting.",
+        "Waiting for a server again.",
+    )
     hold_workload, hold_workloads = on_workloads(
         "hold",
         hold_workload,
-        "Keep a workload that waits from being placed until it is released.",
+        "Suspend a workload that waits; what is under way is left alone.",
         "With phase SUSPENDED.",
+        instead="suspend",
     )
     release_workload, release_workloads = on_workloads(
         "release",
-        release_workload,
+        resume,
         "Let a held workload be placed again. The time it was held does not count as waiting.",
         "Waiting for a server again.",
+        instead="resume",
+    )
+    prioritize_workload = strawberry.mutation(
+        resolver=prioritize.prioritize_workload,
+        description="Give a workload another priority. It has another place in the queue at once.",
+    )
+    prioritize_workloads = strawberry.mutation(
+        resolver=prioritize.prioritize_workloads,
+        description="As `prioritizeWorkload`, for each of several.",
     )
     delete_workload, delete_workloads = on_workloads(
         "delete",

@@ -74,8 +74,11 @@ async def change_many(info: Info, command: Command, ids: list[UUID]) -> list[Wor
     return [WorkloadOutcome.from_domain(outcome) for outcome in outcomes]
 
 
-def on_workloads(verb: str, command: Command, about: str, result: str) -> tuple[Any, Any]:
-    """`verbWorkload` and `verbWorkloads`. `about` says what is done, `result` what the workload is like then."""
+def on_workloads(verb: str, command: Command, about: str, result: str, *, instead: str = "") -> tuple[Any, Any]:
+    """`verbWorkload` and `verbWorkloads`. `about` says what is done, `result` what the workload is like then.
+
+    `instead` is the verb of those that take their place, where they are deprecated.
+    """
     takes, gives = _types(
         f"{verb.title()}Workload", OneWorkloadInput, f"Which workload to {verb}.", OneWorkloadPayload, result
     )
@@ -83,10 +86,11 @@ def on_workloads(verb: str, command: Command, about: str, result: str) -> tuple[
     async def one(info: Info, input: Any) -> Any:  # noqa: A002 — the contract's name
         return gives(workload=await change_one(info, command, input.id))
 
-    return _mutation(one, takes, gives, "Which one.", about), on_many(verb, command)
+    single = _mutation(one, takes, gives, "Which one.", about, _deprecation(instead, "Workload"))
+    return single, on_many(verb, command, instead=instead)
 
 
-def on_many(verb: str, command: Command, which: str = "", result: str = _EACH) -> Any:
+def on_many(verb: str, command: Command, which: str = "", result: str = _EACH, *, instead: str = "") -> Any:
     """`verbWorkloads`."""
     words = which or f"Which workloads to {verb}."
     takes, gives = _types(f"{verb.title()}Workloads", ManyWorkloadsInput, words, ManyWorkloadsPayload, result)
@@ -94,7 +98,12 @@ def on_many(verb: str, command: Command, which: str = "", result: str = _EACH) -
     async def many(info: Info, input: Any) -> Any:  # noqa: A002
         return gives(outcomes=await change_many(info, command, input.ids))
 
-    return _mutation(many, takes, gives, "Which ones.", f"As `{verb}Workload`, for each of several.")
+    about = f"As `{verb}Workload`, for each of several."
+    return _mutation(many, takes, gives, "Which ones.", about, _deprecation(instead, "Workloads"))
+
+
+def _deprecation(instead: str, noun: str) -> str | None:
+    return f"Use `Mutation.{instead}{noun}`. May go from 1.0.0." if instead else None
 
 
 def _types(name: str, takes: type, which: str, gives: type, result: str) -> tuple[Any, Any]:
@@ -105,8 +114,10 @@ def _types(name: str, takes: type, which: str, gives: type, result: str) -> tupl
     )
 
 
-def _mutation(resolve: Callable[..., Awaitable[Any]], takes: Any, gives: Any, which: str, about: str) -> Any:
+def _mutation(
+    resolve: Callable[..., Awaitable[Any]], takes: Any, gives: Any, which: str, about: str, deprecated: str | None
+) -> Any:
     """The library reads the types of argument and answer from the annotations."""
     argument = Annotated[takes, strawberry.argument(description=which)]
     resolve.__annotations__ = {"info": Info, "input": argument, "return": gives}
-    return strawberry.mutation(resolver=resolve, description=about)
+    return strawberry.mutation(resolver=resolve, description=about, deprecation_reason=deprecated)

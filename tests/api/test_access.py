@@ -41,7 +41,17 @@ MUTATIONS = {
             "submitWorkload",
             *(
                 f"{verb}Workload{s}"
-                for verb in ("cancel", "hold", "release", "retry", "delete", "restore")
+                for verb in (
+                    "cancel",
+                    "suspend",
+                    "resume",
+                    "hold",
+                    "release",
+                    "prioritize",
+                    "retry",
+                    "delete",
+                    "restore",
+                )
                 for s in ("", "s")
             ),
         ],
@@ -134,6 +144,8 @@ async def inputs(api: Api) -> dict[str, dict[str, Any]]:
     return {
         **{name: ids if name.endswith("s") else ones for name in MUTATIONS if "Workload" in name},
         "submitWorkload": {"organization": "acme", "image": "busybox:1.36"},
+        "prioritizeWorkload": {**ones, "priority": "LOW"},
+        "prioritizeWorkloads": {**ids, "priority": "LOW"},
         "createProject": {"organization": "acme", "slug": f"p{uuid4().hex[:8]}"},
         "renameProject": {"id": str(api.projects["vision"].id), "name": "x", "version": 1},
         "setProjectQuota": {"id": str(api.projects["vision"].id), "maxGpus": 1, "version": 1},

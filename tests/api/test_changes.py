@@ -1,4 +1,4 @@
-"""hold, release, delete, restore and retry, and the forms that take many: cancelWorkloads and its like."""
+"""suspend, resume, delete, restore and retry, and the forms that take many: cancelWorkloads and its like."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tests.clock import START
 from tests.store.builders import a_placed_workload, a_stored_workload, loaded
 
 FIELDS = "id status phase reason message heldAt deletedAt retryOf createdAt"
-VERBS = ("cancel", "hold", "release", "delete", "restore", "retry")
+VERBS = ("cancel", "suspend", "resume", "hold", "release", "delete", "restore", "retry")
+DONE_BY = {"release": "resume"}
 KINDS = {verb: f"{verb.title()}WorkloadInput" for verb in VERBS}
 
 
@@ -71,20 +72,21 @@ async def listed(api: Api, **wanted: Any) -> list[str]:
     return [edge["node"]["id"] for edge in found["edges"]]
 
 
-async def test_a_held_workload_waits_for_nobody_and_comes_back_at_its_place(api: Api):
+@pytest.mark.parametrize(("hold", "release"), [("hold", "release"), ("suspend", "resume")])
+async def test_a_held_workload_waits_for_nobody_and_comes_back_at_its_place(api: Api, hold: str, release: str):
     workload = await a_stored_workload(api.organizations["acme"])
     api.clock.advance(60)
-    held = await change(api, "hold", workload)
+    held = await change(api, hold, workload)
     assert (held["status"], held["phase"], held["reason"]) == ("PENDING", "SUSPENDED", "HELD")
-    assert held["message"] == "held by admin@example.org; it takes no GPU until it is released"
+    assert held["message"] == "suspended by admin@example.org; it takes no GPU until it is resumed"
     assert await reads.waiting_workloads() == []
-    assert await change(api, "hold", workload) == held
+    assert await change(api, hold, workload) == held
     api.clock.advance(1000)
-    released = await change(api, "release", workload)
+    released = await change(api, release, workload)
     assert (released["status"], released["phase"], released["heldAt"]) == ("PENDING", "RESUMING", None)
     [waiting] = await reads.waiting_workloads()
     assert waiting.queued_at == START + timedelta(seconds=1000)
-    assert await change(api, "release", workload) == released
+    assert await change(api, release, workload) == released
     assert await event_types(workload) == ["submitted", "held", "released"]
 
 
@@ -99,10 +101,29 @@ async def test_what_is_under_way_or_over_cannot_be_held_or_released(api: Api):
     live, _ = await a_placed_workload(api.organizations["acme"])
     ended = await an_ended_workload(api)
     assert "only what waits for a server can be held" in (await refused(api, "hold", live))["message"]
-    assert "isn't held; it is creating" in (await refused(api, "release", live))["message"]
-    for verb in ("hold", "release"):
+    assert "isn't suspended; it is creating" in (await refused(api, "resume", live))["message"]
+    for verb in ("hold", "release", "suspend", "resume"):
         error = await refused(api, verb, ended)
         assert (error["code"], "has ended already: completed" in error["message"]) == ("CONFLICT", True)
+
+
+async def test_what_is_under_way_is_suspended_once_it_has_stopped(api: Api):
+    live, _ = await a_placed_workload(api.organizations["acme"])
+    asked = await change(api, "suspend", live)
+    assert (asked["status"], asked["phase"], asked["reason"]) == ("PENDING", "STOPPING", "SUSPEND_REQUESTED")
+    assert asked["heldAt"] == START.isoformat()
+    assert await change(api, "suspend", live) == asked
+    assert "resume it once it has stopped" in (await refused(api, "resume", live))["message"]
+    cancelled = await change(api, "cancel", live)
+    assert (cancelled["phase"], cancelled["reason"]) == ("STOPPING", "CANCEL_REQUESTED")
+    assert "is about to end" in (await refused(api, "suspend", await a_cancelled_one(api)))["message"]
+    assert await event_types(live) == ["submitted", "placed", "suspend_requested", "cancel_requested"]
+
+
+async def a_cancelled_one(api: Api) -> Workload:
+    live, _ = await a_placed_workload(api.organizations["acme"])
+    await change(api, "cancel", live)
+    return live
 
 
 async def test_a_deleted_workload_leaves_the_lists_and_nothing_else(api: Api):
@@ -164,7 +185,7 @@ async def test_each_of_many_succeeds_or_fails_by_itself(api: Api, verb: str):
     assert [outcome["id"] for outcome in outcomes] == ids[:4]
     codes = [outcome["error"] and outcome["error"]["code"] for outcome in outcomes]
     for_waiting = "CONFLICT" if verb in ("delete", "retry") else None
-    for_ended = "CONFLICT" if verb in ("cancel", "hold", "release") else None
+    for_ended = "CONFLICT" if verb in ("cancel", "suspend", "resume", "hold", "release") else None
     assert codes == [for_waiting, "NOT_FOUND", for_ended, "NOT_FOUND"]
     assert all((outcome["workload"] is None) == (outcome["error"] is not None) for outcome in outcomes)
 
@@ -193,7 +214,7 @@ async def test_who_may_not(api: Api, verb: str, who: str):
     error = await api.refusal(one(verb), {"input": {"id": str(workload.id)}}, who=who)
     assert error["code"] == "FORBIDDEN"
     assert await written() == {**before, "audit": before["audit"] + 1}
-    assert (await last_audit())["action"] == f"{verb}_workload"
+    assert (await last_audit())["action"] == f"{DONE_BY.get(verb, verb)}_workload"
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.cluster.port import Kind, Observed
 from app.cluster.projection import Projection
+from app.domain import requests
 from app.domain.cleanup import decide_cleanup
+from app.domain.errors import ConflictError
 from app.domain.events import event_between, event_of
 from app.domain.lifecycle import (
     Action,
@@ -246,6 +249,14 @@ class ModelApp:
         workload, attempts = self.rows[workload_id], self.attempts[workload_id]
         if attempts and (stopping := preempt(workload, attempts[-1], workload, by_right=True, now=self.now())):
             self._store(workload_id, *stopping)
+
+    def suspend(self, workload_id: UUID) -> None:
+        with suppress(ConflictError):
+            self._store(workload_id, requests.suspend(self.rows[workload_id], "bob", self.now()), None)
+
+    def resume(self, workload_id: UUID) -> None:
+        with suppress(ConflictError):
+            self._store(workload_id, requests.resume(self.rows[workload_id], "bob", self.now()), None)
 
     # loops
 

@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from app.cluster.port import Kind
 from app.domain.observed import Terminated
+from app.domain.states import Phase as WorkloadPhase
 from app.domain.states import Status
 from app.domain.workload import EventType, Workload
 from tests.depth import examples
@@ -80,6 +81,15 @@ class Fleet(RuleBasedStateMachine):
     def room_is_made(self, which: int) -> None:
         self.app.preempt(self.nth(list(self.app.rows), which))
 
+    @precondition(lambda self: self.app.rows)
+    @rule(which=WHICH, resumes=st.booleans())
+    def suspend(self, which: int, resumes: bool) -> None:
+        workload_id = self.nth(list(self.app.rows), which)
+        if resumes:
+            self.app.resume(workload_id)
+        else:
+            self.app.suspend(workload_id)
+
     # the app
 
     @rule()
@@ -114,6 +124,12 @@ class Fleet(RuleBasedStateMachine):
     def a_cancel_comes_between_store_and_call(self, which: int) -> None:
         workload_id = self.nth(list(self.app.rows), which)
         self.app.reconcile(workload_id, meanwhile=lambda: self.cancel_one(workload_id))
+
+    @precondition(lambda self: self.app.rows)
+    @rule(which=WHICH)
+    def a_suspend_comes_between_store_and_call(self, which: int) -> None:
+        workload_id = self.nth(list(self.app.rows), which)
+        self.app.reconcile(workload_id, meanwhile=lambda: self.app.suspend(workload_id))
 
     # time
 
@@ -288,7 +304,9 @@ class Fleet(RuleBasedStateMachine):
             names = self.app.jobs_of(workload_id)
             alive = [n for n in names if n in self.cluster.pods and not self.cluster.pods[n].is_over]
             assert alive in ([], names[-1:])
-            assert not (alive and (workload.status.is_terminal or workload.waits))
+            is_idle = workload.waits or workload.phase is WorkloadPhase.SUSPENDED
+            assert not (alive and (workload.status.is_terminal or is_idle))
+            assert workload.phase is not WorkloadPhase.SUSPENDED or workload.held_at is not None
             assert sum(a.ended_at is None for a in self.app.attempts[workload_id]) <= 1
 
     @invariant()
@@ -331,6 +349,8 @@ class Fleet(RuleBasedStateMachine):
         self.app.skew = 0
         self.cluster.nodes = {name: a_node(name) for name in NODES}
         for _ in range(20):
+            for workload_id in self.app.rows:
+                self.app.resume(workload_id)
             self.round(self.come_to_an_end)
         for workload in self.app.rows.values():
             assert workload.status.is_terminal, workload

@@ -242,6 +242,25 @@ async def test_some_cancels_fail(shared_product: Product):
     assert f"no workload {nobody}" in done.err
 
 
+async def test_suspended_it_gives_its_gpus_back_and_resumed_it_starts_anew(shared_product: Product):
+    workload_id = await submitted(shared_product, "-e", "SIM_SECONDS=600")
+    await shared_product.until(workload_id, status="RUNNING")
+    done = await run(shared_product, "suspend", workload_id)
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"{workload_id}  running (stopping): suspend asked for by owner@example.org")
+    await shared_product.until(workload_id, phase="SUSPENDED")
+    shown = json.loads((await run(shared_product, "get", workload_id, "-o", "json")).out)
+    assert (shown["status"], shown["reason"], shown["server"], shown["gpus"]) == ("PENDING", "HELD", None, [])
+    [attempt] = shown["attempts"]
+    assert (attempt["reason"], attempt["exitCode"]) == ("SUSPENDED", 143)
+    low = await run(shared_product, "prioritize", "low", workload_id)
+    assert low.out == f"{workload_id}  pending (suspended): low priority\n"
+    assert (await run(shared_product, "resume", workload_id)).code == 0
+    again = await shared_product.until(workload_id, status="RUNNING")
+    assert again["jobName"].endswith("-2")
+    await run(shared_product, "cancel", workload_id)
+
+
 def says(done: Done, code: int, *words: str) -> bool:
     return done.code == code and done.out == "" and all(word in done.err for word in words)
 

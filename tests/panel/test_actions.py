@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from app.domain.actions import Action
+from app.domain.priority import Priority
 from app.domain.states import Phase, Status
 from app.domain.workload import Resources, Workload
+from app.panel import urls
 from app.store.models import AuditRow, WorkloadRow
 from tests.panel.world import HTMX, LIST, Browser, Page, Panel, location, row_ids, stored
 
@@ -25,7 +27,7 @@ async def waiting(panel: Panel) -> Workload:
 async def held(panel: Panel) -> Workload:
     workload = await panel.workload()
     async with panel.browser() as browser:
-        await act(browser, Action.HOLD, workload)
+        await act(browser, Action.SUSPEND, workload)
     return await stored(workload.id)
 
 
@@ -46,9 +48,9 @@ async def deleted(panel: Panel) -> Workload:
 
 Make = Callable[[Panel], Awaitable[Workload]]
 STATES: list[tuple[Make, set[Action]]] = [
-    (waiting, {Action.CANCEL, Action.HOLD}),
-    (held, {Action.CANCEL, Action.RELEASE}),
-    (running, {Action.CANCEL}),
+    (waiting, {Action.CANCEL, Action.SUSPEND}),
+    (held, {Action.CANCEL, Action.RESUME}),
+    (running, {Action.CANCEL, Action.SUSPEND}),
     (ended, {Action.RETRY, Action.DELETE}),
     (deleted, {Action.RETRY, Action.RESTORE}),
 ]
@@ -71,7 +73,10 @@ async def test_what_the_state_allows_is_offered_and_nothing_else(panel: Panel, m
     lists = f"{LIST}?show=deleted" if workload.deleted_at else LIST
     async with panel.browser() as browser:
         for path in (lists, f"{LIST}/{workload.id}"):
-            assert buttons((await browser.get(path)).text, workload) == offered
+            found = buttons((await browser.get(path)).text, workload)
+            assert found - {Action.PRIORITIZE} == offered
+            is_page, is_over = path != lists, workload.status.is_terminal
+            assert (Action.PRIORITIZE in found) is (is_page and not is_over)
 
 
 @pytest.mark.parametrize("origin", ["list", "workload"])
@@ -125,14 +130,38 @@ async def test_the_page_of_the_workload_gets_its_part(panel: Panel):
     assert "cancelled by admin@example.org" in answer.text
 
 
-async def test_held_and_released(panel: Panel):
+async def test_suspended_and_resumed(panel: Panel):
     workload = await panel.workload()
     async with panel.browser() as browser:
-        answer = await browser.post(f"{LIST}/{workload.id}/hold", {"from": "list"}, **HTMX)
-        assert buttons(answer.text, workload) == {Action.CANCEL, Action.RELEASE}
+        answer = await browser.post(f"{LIST}/{workload.id}/suspend", {"from": "list"}, **HTMX)
+        assert buttons(answer.text, workload) == {Action.CANCEL, Action.RESUME}
         assert (await stored(workload.id)).phase is Phase.SUSPENDED
-        await act(browser, Action.RELEASE, workload)
+        await act(browser, Action.RESUME, workload)
     assert (await stored(workload.id)).phase is Phase.RESUMING
+
+
+async def test_what_runs_is_stopping_and_the_person_may_still_cancel(panel: Panel):
+    workload = await running(panel)
+    async with panel.browser() as browser:
+        answer = await browser.post(f"{LIST}/{workload.id}/suspend", {"from": "list"}, **HTMX)
+    assert buttons(answer.text, workload) == {Action.CANCEL}
+    assert "suspend asked for by admin@example.org" in Page.of(answer.text).text
+    assert (await stored(workload.id)).phase is Phase.STOPPING
+
+
+async def test_another_priority_is_given_on_the_page_and_shown_in_the_list(panel: Panel):
+    workload = await panel.workload()
+    path = f"{LIST}/{workload.id}/prioritize"
+    async with panel.browser() as browser:
+        location(await browser.post(path, {"from": "workload", "priority": "very low"}))
+        page, listed = Page.of((await browser.get(f"{LIST}/{workload.id}")).text), await browser.get(LIST)
+        answer = await browser.post(path, {"from": "workload", "priority": "high"}, **HTMX)
+    assert (await stored(workload.id)).spec.priority is Priority.VERY_LOW
+    [chosen] = [option for option in page.all("option") if "selected" in option]
+    assert chosen["value"] == "very low"
+    assert "Priority very low" in page.text
+    assert "very low priority" in Page.of(listed.text).text
+    assert "Priorities above medium are given by owners of acme; your role is admin" in Page.of(answer.text).text
 
 
 async def test_a_retry_leads_to_the_new_one_which_names_the_old(panel: Panel):
@@ -177,8 +206,8 @@ async def test_what_is_deleted_or_restored_leaves_its_list(panel: Panel):
     ("make", "action", "words"),
     [
         (ended, Action.CANCEL, "has ended already: completed"),
-        (running, Action.HOLD, "is under way"),
-        (running, Action.RELEASE, "isn't held"),
+        (ended, Action.SUSPEND, "has ended already: completed"),
+        (running, Action.RESUME, "isn't suspended"),
         (running, Action.RETRY, "has not ended"),
         (waiting, Action.DELETE, "has not ended"),
     ],
@@ -204,7 +233,7 @@ async def test_what_no_server_can_hold_is_not_retried(panel: Panel):
     assert "16 GPUs on one server were asked for" in Page.of(answer.text).text
 
 
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", urls.ACTIONS)
 @pytest.mark.parametrize("who", ["member", "viewer"])
 async def test_others_may_not(panel: Panel, who: str, action: Action):
     workload = await panel.workload()
@@ -213,7 +242,7 @@ async def test_others_may_not(panel: Panel, who: str, action: Action):
     assert await stored(workload.id) == workload
 
 
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", urls.ACTIONS)
 async def test_each_needs_the_form_token_and_a_post(panel: Panel, action: Action):
     workload = await panel.workload()
     async with panel.browser() as browser:

@@ -81,6 +81,13 @@ def test_what_was_cancelled_in_the_queue_has_stopped_waiting():
     assert (start.since, run.since) == (None, None)
 
 
+def test_while_it_is_suspended_no_clock_runs():
+    suspended = a_workload(phase=Phase.SUSPENDED, attempt=1, queued_at=at(100), held_at=at(100), queue_limit=60)
+    queue, start, run = clocks(suspended, replace(ATTEMPT, started_at=at(5), ended_at=at(120)))
+    assert (queue.since, queue.until, queue.ends_at) == (at(100), at(100), None)
+    assert (start.since, run.since) == (None, None)
+
+
 def test_after_a_failed_attempt_the_queue_clock_runs_again():
     again = a_workload(attempt=1, queued_at=at(200))
     queue, start, _ = clocks(again, replace(ATTEMPT, ended_at=at(150)))

@@ -12,6 +12,8 @@ from app.cluster.port import Kind
 from app.cluster.projection import Projection
 from app.commands.cancel_workload import cancel_workload
 from app.commands.context import CommandContext
+from app.commands.resume_workload import resume_workload
+from app.commands.suspend_workload import suspend_workload
 from app.domain.lifecycle import Policy
 from app.domain.people import Organization, Principal, Role
 from app.domain.submission import Defaults
@@ -126,6 +128,14 @@ class World:
         """As a person does it."""
         principal = Principal("ada", {self.organization.id: Role.OWNER})
         return await cancel_workload(CommandContext(self.clock, self.bus, Defaults()), principal, workload.id)
+
+    async def suspend(self, workload: Workload) -> Workload:
+        principal = Principal("ada", {self.organization.id: Role.OWNER})
+        return await suspend_workload(CommandContext(self.clock, self.bus, Defaults()), principal, workload.id)
+
+    async def resume(self, workload: Workload) -> Workload:
+        principal = Principal("ada", {self.organization.id: Role.OWNER})
+        return await resume_workload(CommandContext(self.clock, self.bus, Defaults()), principal, workload.id)
 
     async def ends(self, workload: Workload) -> list[Event]:
         return [e for e in await self.events(workload) if e.type is EventType.ENDED]

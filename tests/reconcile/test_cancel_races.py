@@ -15,7 +15,7 @@ import pytest
 
 from app.bus import Bus
 from app.cluster.port import UnavailableError
-from app.domain.requests import hold, release
+from app.domain.requests import resume, suspend
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Workload
 from app.store.writes import Change, apply_changes
@@ -118,11 +118,11 @@ async def is_placed_again(world: World, workload: Workload) -> None:
 
 
 async def is_held(world: World, workload: Workload) -> None:
-    await person_asks(world, workload, hold)
+    await person_asks(world, workload, suspend)
 
 
 async def is_released(world: World, workload: Workload) -> None:
-    await person_asks(world, workload, release)
+    await person_asks(world, workload, resume)
 
 
 async def person_asks(world: World, workload: Workload, ask: Callable[[Workload, str, datetime], Workload]) -> None:
@@ -130,6 +130,10 @@ async def person_asks(world: World, workload: Workload, ask: Callable[[Workload,
     change = Change(before, ask(before, "ada", world.clock.now()), None, None)
     assert await apply_changes(world.organization.id, [change], world.clock.now()) == [True]
     world.bus.wake_workload(workload.id)
+
+
+async def somebody_suspends(world: World, workload: Workload) -> None:
+    await world.suspend(workload)
 
 
 async def server_falls_silent(world: World, workload: Workload) -> None:
@@ -188,6 +192,8 @@ RACES = {
     "it is placed for another try": Race(
         placed, (pod_starts, is_refused, is_placed_again, somebody_cancels, *STOPPED), jobs=2
     ),
+    "it is being suspended": Race(placed, (*RUNS, somebody_suspends, somebody_cancels, *STOPPED), exit_code=137),
+    "it was suspended": Race(placed, (*RUNS, somebody_suspends, kubelets_stop_it, somebody_cancels, an_hour_passes)),
     "its server is silent": Race(
         placed, (*RUNS, server_falls_silent, somebody_cancels, server_is_back, *STOPPED), exit_code=137
     ),

@@ -10,12 +10,13 @@ from app.domain.gpus import GpuRequirements
 from app.domain.quota import Quota
 from app.domain.server import ServerId
 from app.domain.states import Phase, Reason
-from app.domain.workload import Workload
+from app.domain.workload import Attempt, Workload
 from app.placement.calendar import Hold
 from app.placement.plan import Outlook
 from app.placement.quotas import Budget
 from app.reconcile.outlook import Outlooks
-from app.store import managing, people
+from app.store import managing, mapping, people
+from app.store.models import AttemptRow
 from tests.clock import START
 from tests.placement.builders import GI, GPU, node
 from tests.reconcile.builders import SERVER, World
@@ -31,8 +32,11 @@ async def look(world: World, outlooks: Outlooks | None = None) -> Outlook:
 
 async def ended(world: World, gpu_count: int, phase: Phase = Phase.QUEUED, **spec: object) -> Workload:
     """It ran from a day ago until half a day ago."""
-    times = {"started_at": START - timedelta(days=1), "completed_at": START - timedelta(days=0.5)}
-    return await a_stored_workload(world.organization, spec=gpus(gpu_count, **spec), phase=phase, **times)
+    workload = await a_stored_workload(world.organization, spec=gpus(gpu_count, **spec), phase=phase)
+    began, over = START - timedelta(days=1), START - timedelta(days=0.5)
+    attempt = Attempt(workload.id, 1, SERVER, GPU, placed_at=began, started_at=began, ended_at=over, cleaned_at=over)
+    await AttemptRow.create(**mapping.attempt_values(attempt))
+    return workload
 
 
 async def test_what_is_usual_is_what_was_submitted(world: World):

@@ -7,9 +7,11 @@ from datetime import timedelta
 from app.bus import Bus
 from app.commands.cancel_workload import cancel_workload
 from app.commands.context import CommandContext
-from app.commands.hold_workload import hold_workload
-from app.commands.release_workload import release_workload
+from app.commands.prioritize_workload import prioritize_workload
+from app.commands.resume_workload import resume_workload
+from app.commands.suspend_workload import suspend_workload
 from app.domain.people import Principal, Role
+from app.domain.priority import Priority
 from app.domain.states import Phase, Status
 from app.domain.submission import Defaults
 from app.domain.workload import Workload
@@ -54,13 +56,33 @@ async def test_a_cancel_asked_of_another_process_is_seen_although_the_workload_i
     assert name_of(workload) not in world.cluster.jobs
 
 
-async def test_a_release_asked_of_another_process_wakes_the_queue(world: World):
+async def test_a_suspend_asked_of_another_process_is_seen(world: World):
+    workload = await world.run()
+    await first_look(world)
+    principal = Principal("ada", {world.organization.id: Role.OWNER})
+    await suspend_workload(CommandContext(world.clock, Bus(), Defaults()), principal, workload.id)
+    await look(world)
+    assert len(world.loops.jobs.queue) == 1
+    await world.step(workload)
+    assert name_of(workload) not in world.cluster.jobs
+
+
+async def test_a_priority_given_in_another_process_wakes_the_queue(world: World):
+    workload = await world.submit()
+    await first_look(world)
+    principal = Principal("ada", {world.organization.id: Role.OWNER})
+    await prioritize_workload(CommandContext(world.clock, Bus(), Defaults()), principal, workload.id, Priority.HIGH)
+    await look(world)
+    assert len(world.background.schedule.queue) == 1
+
+
+async def test_a_resume_asked_of_another_process_wakes_the_queue(world: World):
     workload = await world.submit()
     principal = Principal("ada", {world.organization.id: Role.OWNER})
     elsewhere = CommandContext(world.clock, Bus(), Defaults())
-    await hold_workload(elsewhere, principal, workload.id)
+    await suspend_workload(elsewhere, principal, workload.id)
     await first_look(world)
-    await release_workload(elsewhere, principal, workload.id)
+    await resume_workload(elsewhere, principal, workload.id)
     await look(world)
     assert len(world.background.schedule.queue) == 1
 

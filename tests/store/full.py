@@ -66,6 +66,7 @@ def a_full_workload(id_: UUID, organization_id: UUID, project_id: UUID | None, *
         started_at=LATER + timedelta(seconds=3),
         completed_at=LATER + timedelta(seconds=4),
         held_at=LATER + timedelta(seconds=5),
+        held_by="eve@example.org",
         deleted_at=LATER + timedelta(seconds=6),
         retry_of=UUID(int=77),
         exit_code=0,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from app.domain.lifecycle import request_cancel
-from app.domain.requests import hold, release
+from app.domain.requests import resume, suspend
 from app.domain.states import Reason
 from app.domain.workload import EventType
 from app.store import reads
@@ -108,9 +108,9 @@ async def test_after_a_change_of_state_the_same_reason_is_told_again(database: D
     organization = await an_organization()
     workload = await a_stored_workload(organization)
     await explain_waiting(organization.id, [workload.id], WHY, "none is free", LATER)
-    held = hold(await loaded(workload), "ada", LATER)
+    held = suspend(await loaded(workload), "ada", LATER)
     assert await apply_changes(organization.id, [Change(await loaded(workload), held)], LATER) == [True]
-    released = release(await loaded(workload), "ada", LATER)
+    released = resume(await loaded(workload), "ada", LATER)
     assert await apply_changes(organization.id, [Change(await loaded(workload), released)], LATER) == [True]
     await explain_waiting(organization.id, [workload.id], WHY, "none is free", LATER)
     reasons = [e.reason for e in await events(organization)]

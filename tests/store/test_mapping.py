@@ -78,6 +78,7 @@ workload_values: dict[str, st.SearchStrategy[Any]] = {
     "cancelled_by": text,
     "started_at": st.none() | moments,
     "held_at": st.none() | moments,
+    "held_by": text,
     "deleted_at": st.none() | moments,
     "retry_of": st.none() | st.uuids(),
     "completed_at": st.none() | moments,

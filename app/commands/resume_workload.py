@@ -1,4 +1,4 @@
-"""Let a held workload be placed again."""
+"""Let a suspended workload be placed again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.domain.people import Principal
 from app.domain.workload import Workload
 
 
-async def release_workload(context: CommandContext, principal: Principal, workload_id: UUID) -> Workload:
-    """The workload as it is then. Raises ConflictError unless it is held, NotFoundError where there is none."""
+async def resume_workload(context: CommandContext, principal: Principal, workload_id: UUID) -> Workload:
+    """The workload as it is then. Raises ConflictError unless it is suspended, NotFoundError where there is none."""
     return await change_workload(
         context,
         principal,
-        "release_workload",
+        "resume_workload",
         workload_id,
-        lambda workload, now: requests.release(workload, principal.name, now),
+        lambda workload, now: requests.resume(workload, principal.name, now),
     )
