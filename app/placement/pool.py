@@ -138,11 +138,11 @@ class Pool:
         self, shape: Shape, hold_seconds: float, server: ServerId | None = None
     ) -> tuple[Moment, int] | None:
         """The first moment that is certain, and the number of the place, on that server if one is named; or None."""
+        places = self.candidates(shape)
         starts = (
             (start, self._held[slot.id][0][1][:3], number)
-            for number, slot, wanted in self.candidates(shape)
-            if server in (None, slot.id)
-            and (start := self.calendar.first_fit(slot.id, wanted, hold_seconds)) is not None
+            for number, slot, wanted in (places if server is None else [it for it in places if it[1].id == server])
+            if (start := self.calendar.first_fit(slot.id, wanted, hold_seconds)) is not None
         )
         start, _, number = min(starts, default=(None, (), 0))
         return None if start is None else (start, number)

@@ -27,6 +27,7 @@ WAITING = (
     Reason.NO_MATCHING_GPU,
     Reason.NEVER_FITS,
     Reason.BACKING_OFF,
+    Reason.PREEMPTED,
     Reason.JOB_NOT_CREATED,
 )
 
