@@ -16,6 +16,7 @@ from hypothesis.strategies import SearchStrategy
 from app.domain.errors import InvalidInputError
 from app.domain.filters import Kind, ListField, Order, SortField
 from app.domain.log_walk import Place
+from app.domain.priority import Priority
 from app.graphql.cursors import event_cursor, log_cursor, parse_event_cursor, parse_log_cursor
 from app.store.cursors import parse_workload_cursor, workload_cursor
 from app.store.listing import Position
@@ -32,6 +33,8 @@ def values(field: ListField) -> SearchStrategy[Any]:
     of_kind: dict[Kind, SearchStrategy[Any]] = {
         Kind.TEXT: text,
         Kind.NUMBER: st.integers(-field.largest, field.largest),
+        Kind.BOOLEAN: st.booleans(),
+        Kind.PRIORITY: st.sampled_from(list(map(int, Priority))),
         Kind.MOMENT: st.datetimes(timezones=st.just(UTC)),
         Kind.ID: st.uuids(),
         Kind.CHOICE: st.sampled_from(sorted(field.choices) or [""]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NoReturn
-from uuid import UUID
 
 import pytest
 import strawberry
@@ -13,7 +13,6 @@ import structlog
 from strawberry.extensions import SchemaExtension
 from structlog.testing import capture_logs
 
-from app.bus import Bus
 from app.domain.server import ServerId
 from app.graphql.context import RequestContext, Services
 from app.graphql.endpoint import GraphQLEndpoint
@@ -73,16 +72,16 @@ def iter_that_fails() -> Iterator[None]:
     raise RuntimeError(SECRET)
 
 
-class BrokenBus(Bus):
-    def following(self, organization_id: UUID) -> NoReturn:  # noqa: ARG002
+class BrokenServices(Services):
+    @cached_property
+    def feeds(self) -> NoReturn:
         raise RuntimeError(SECRET)
 
 
 async def test_an_unexpected_error_of_a_subscription_is_masked_too(api: Api):
-    commands = replace(api.services.commands, bus=BrokenBus())
-    context = RequestContext(
-        Services(commands, api.services.board, api.services.logs, api.services.forecaster), f"Bearer {secret('admin')}"
-    )
+    it = api.services
+    broken = BrokenServices(it.commands, it.board, it.logs, it.forecaster)
+    context = RequestContext(broken, f"Bearer {secret('admin')}")
     with capture_logs() as logged:
         [result] = [r async for r in await schema.stream(EVENTS, {"org": "acme"}, context)]
     assert "something went wrong here" in str(result)
