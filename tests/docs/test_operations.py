@@ -28,6 +28,7 @@ WAITING = (
     Reason.NEVER_FITS,
     Reason.BACKING_OFF,
     Reason.PREEMPTED,
+    Reason.HELD,
     Reason.JOB_NOT_CREATED,
 )
 
