@@ -35,7 +35,7 @@ class WaitTotal:
 
 
 def waits(events: Iterable[Event]) -> list[Wait]:
-    """From a workload's events in their order. A hold is one too: nothing is placed meanwhile."""
+    """From a workload's events in their order. A suspension is one too: nothing is placed meanwhile."""
     found: list[Wait] = []
     for event in events:
         present = found[-1] if found and found[-1].until is None else None

@@ -72,10 +72,14 @@ def pictures(curves: Sequence[MetricCurve], parts: Edges) -> tuple[Chart, ...]:
     return tuple(found)
 
 
+def picture_name(type_: MetricType) -> str:
+    return f"curve-{type_.name.lower().replace('_', '-')}"
+
+
 def _of_type(type_: MetricType, curves: Sequence[MetricCurve], parts: Edges) -> Iterator[Chart]:
     """One picture; of what is summed over several GPUs a second one, as each is small beside the sum."""
     title, unit = PICTURES[type_]
-    name = f"curve-{type_.name.lower().replace('_', '-')}"
+    name = picture_name(type_)
     each = [Series(_label(it.use), it.values) for it in curves if it.use]
     if type_ not in OF_GPUS:
         yield line_chart(name, title, unit, parts, _beside_what_was_asked(curves[0]))

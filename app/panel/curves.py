@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from app.panel.charts import Chart
 from app.panel.contexts import Choice, CurvesFragment, CurvesView
 from app.panel.curve_views import MOST_PARTS, PICTURES, WHOLE_RUN, WINDOWS, Run, again_after, note, pictures
 from app.panel.desk import Desk
+from app.panel.digests import digest_of
 from app.panel.rendering import html
 from app.store import reads
 from app.store.curves import Measured, curves_of, measured
@@ -86,7 +86,7 @@ def _view(slug: str, asked: _Asked, found: Measured, parts: Edges, charts: tuple
     id_, window = asked.workload.id, asked.window
     words = note(found.uses) if any(found.readings.values()) else _why_none(asked, found)
     why_none, beside = ("", words) if charts else (words, "")
-    digest = hashlib.sha256(repr((charts, why_none, beside)).encode()).hexdigest()[:16]
+    digest = digest_of((charts, why_none, beside))
     is_followed = asked.run is not None and not asked.workload.status.is_terminal
     return CurvesView(
         charts=charts,

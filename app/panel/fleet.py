@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from agent.report import Health
@@ -55,6 +56,18 @@ class Standing:
     @property
     def doubt(self) -> GpuState | None:
         return doubt(self.freshness, self.agent.driver_state) if self.agent and self.freshness else None
+
+    @property
+    def silence(self) -> tuple[str, datetime | None]:
+        """How its agent is called that is silent, stale or lost, and since when; empty where it is heard."""
+        if self.agent is None or self.freshness is None or self.doubt is not GpuState.STALE:
+            return "", None
+        return self.freshness.value, self.agent.received_at
+
+    @property
+    def why_closed(self) -> str:
+        """Our own cordon before all else."""
+        return self.record.cordon.words if self.record.cordon else self.problem
 
     def state(self, health: Health, users: Collection[Whose]) -> GpuState:
         """Of one of its GPUs."""

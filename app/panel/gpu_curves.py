@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +20,9 @@ from app.panel import guards, urls
 from app.panel.axes import Unit
 from app.panel.charts import Chart, Series, line_chart
 from app.panel.contexts import Choice, CurvesFragment, CurvesView
-from app.panel.curve_views import MOST_PARTS, PICTURES, WINDOWS, again_after
+from app.panel.curve_views import MOST_PARTS, PICTURES, WINDOWS, again_after, picture_name
 from app.panel.desk import Desk
+from app.panel.digests import digest_of
 from app.panel.rendering import html
 from app.store import gpus, samples
 from app.store.gpus import GpuRecord
@@ -84,11 +84,11 @@ def _charts(devices: Mapping[Device, str], found: Readings, parts: Edges) -> Ite
         values = {name: curve(found.get(device, ()), type_, parts) for device, name in devices.items()}
         known = [Series(name, it) for name, it in values.items() if any(value is not None for value in it)]
         if known:
-            yield line_chart(f"curve-{type_.name.lower().replace('_', '-')}", title, unit, parts, known)
+            yield line_chart(picture_name(type_), title, unit, parts, known)
 
 
 def _view(slug: str, gpu_id: UUID, window: str, parts: Edges, charts: tuple[Chart, ...]) -> CurvesView:
-    digest = hashlib.sha256(repr(charts).encode()).hexdigest()[:16]
+    digest = digest_of(charts)
     page = urls.gpu(slug, gpu_id)
     return CurvesView(
         charts=charts,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from app.domain.gpu_map import GpuState
 from app.domain.server import ServerId
 from app.domain.workload import Event
 from app.panel import map_views, urls
+from app.panel.digests import digest_of
 from app.panel.fleet import Naming, Standing, User
 from app.panel.list_views import PageLinks
 from app.store.gpus import GpuRecord, Holding
@@ -90,12 +90,12 @@ class GpuView:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return digest_of(self)
 
     @property
     def follow_url(self) -> str:
         """Where the page asks for itself again, with what it shows already."""
-        return f"{self.url}{'&' if '?' in self.url else '?'}have={self.digest}"
+        return urls.with_have(self.url, self.digest)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def gpu_view(known: Known, naming: Naming, url: str, *, names_clusters: bool) ->
     """`url` is the page's own."""
     gpu, standing, record = known.gpu, known.standing, known.standing.record
     users = [naming.user(it) for it in known.holders]
-    is_silent = standing.agent is not None and standing.doubt is GpuState.STALE
+    silence, silent_since = standing.silence
     return GpuView(
         id=gpu.id,
         uuid=gpu.uuid,
@@ -130,9 +130,9 @@ def gpu_view(known: Known, naming: Naming, url: str, *, names_clusters: bool) ->
         message=gpu.health_message,
         health_since=gpu.health_since,
         xid=gpu.xid,
-        problem=_problem(standing),
-        silence=standing.freshness.value if standing.freshness and is_silent else "",
-        silent_since=standing.agent.received_at if standing.agent and is_silent else None,
+        problem=standing.why_closed,
+        silence=silence,
+        silent_since=silent_since,
         gone_at=gpu.gone_at,
         first_seen_at=gpu.first_seen_at,
         facts=tuple(_facts(known)),
@@ -142,11 +142,6 @@ def gpu_view(known: Known, naming: Naming, url: str, *, names_clusters: bool) ->
         history=HistoryView(tuple(_holding(it, known, naming) for it in known.history), known.links),
         url=url,
     )
-
-
-def _problem(standing: Standing) -> str:
-    cordon = standing.record.cordon
-    return cordon.words if cordon else standing.problem
 
 
 def _facts(known: Known) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from app.domain.errors import NotFoundError
 from app.domain.filters import FIELDS, Kind
+from app.panel.digests import digest_of
 from app.panel.workload_views import RowView
 
 _MOST_DIGITS = 6  # of a page's number
@@ -69,7 +69,7 @@ class ListView:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return digest_of(self)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ address names, else of the last one.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from app.domain.workload import Attempt, Workload
 from app.panel import guards, urls
 from app.panel.contexts import Choice, LogFragment, LogView
 from app.panel.desk import Desk
+from app.panel.digests import digest_of
 from app.panel.guards import Manager
 from app.panel.rendering import html
 from app.panel.wording import plain_text
@@ -97,7 +97,7 @@ async def read_log(reader: LogReader, slug: str, workload: Workload, request: Re
 
 def _view(slug: str, workload: Workload, attempts: list[Attempt], log: LogText, named: str) -> LogView:
     text = plain_text(log.text)
-    digest = hashlib.sha256(f"{log.attempt} {text}{log.why_none}".encode()).hexdigest()[:16]
+    digest = digest_of((log.attempt, text, log.why_none))
     return LogView(
         text=text,
         was_cut=log.was_cut,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from app.domain.gpu_map import GpuState
 from app.domain.gpus import WHOLE
 from app.domain.wording import kinds
 from app.panel import map_views, urls
+from app.panel.digests import digest_of
 from app.panel.fleet import Census, Standing, Users
 from app.panel.list_views import PageLinks
 from app.panel.map_views import CellView, LegendView, UseView
@@ -101,7 +101,7 @@ class ServersView:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return digest_of(self)
 
     @property
     def has_search(self) -> bool:
@@ -111,7 +111,7 @@ class ServersView:
     @property
     def follow_url(self) -> str:
         """Where the page asks for itself again, with what it shows already."""
-        return f"{self.url}{'&' if '?' in self.url else '?'}have={self.digest}"
+        return urls.with_have(self.url, self.digest)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _server_views(
 
 def _server_view(slug: str, listing: ServerListing, standing: Standing) -> ServerView:
     record, seen, cordon = standing.record, standing.seen, standing.record.cordon
-    is_silent = standing.doubt is GpuState.STALE
+    silence, silent_since = standing.silence
     return ServerView(
         id=record.id,
         name=record.name,
@@ -214,8 +214,8 @@ def _server_view(slug: str, listing: ServerListing, standing: Standing) -> Serve
         cordoned_at=cordon.at if cordon else None,
         parts=tuple(_parts(standing)),
         note=seen.gpu_note if seen else "",
-        silence=standing.freshness.value if standing.freshness and is_silent else "",
-        silent_since=standing.agent.received_at if standing.agent and is_silent else None,
+        silence=silence,
+        silent_since=silent_since,
     )
 
 

@@ -46,6 +46,11 @@ def with_query(path: str, **query: str) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
+def with_have(url: str, digest: str) -> str:
+    """To ask for a page again that shows what `digest` names."""
+    return f"{url}{'&' if '?' in url else '?'}have={digest}"
+
+
 def _at(route: str, slug: str, id_: UUID | None = None) -> str:
     return route.replace("{id:uuid}", str(id_)).replace("{org}", slug)
 

@@ -18,7 +18,7 @@ from app.placement.relax import Relaxation
 from app.reconcile.forecast import Standing
 
 
-@strawberry.type(description="A time in which a workload waited for a server, or was held, for one reason.")
+@strawberry.type(description="A time in which a workload waited for a server, or was suspended, for one reason.")
 class Wait:
     reason: Reason = strawberry.field(description="Why.")
     message: str = strawberry.field(description="What was said of it when it began, with the numbers of then.")

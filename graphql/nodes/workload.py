@@ -248,7 +248,7 @@ class Workload:
     started_at: datetime | None = strawberry.field(description="The container's own start, by the cluster's clock.")
     completed_at: datetime | None = strawberry.field(description="When it reached its end, whichever that was.")
     cancel_requested_at: datetime | None = strawberry.field(description="When someone first asked to cancel it.")
-    held_at: datetime | None = strawberry.field(description="Since when a person holds it; null: not held.")
+    held_at: datetime | None = strawberry.field(description="Since when a person has it suspended; null: nobody has.")
     deleted_at: datetime | None = strawberry.field(
         description="When it was taken out of the lists; null: it is in them."
     )
