@@ -26,7 +26,8 @@ def suspend(workload: Workload, by: str, now: datetime) -> Workload:
     if workload.status.is_terminal:
         raise has_ended(workload)
     if workload.waits:
-        return _held(workload, Phase.SUSPENDED, Reason.HELD, wording.held(by), by, now)
+        left = replace(workload, nominated_server="")  # what becomes free there meanwhile is for those who wait
+        return _held(left, Phase.SUSPENDED, Reason.HELD, wording.held(by), by, now)
     if ends_soon(workload):
         raise ConflictError(
             f"workload {workload.id} is about to end, so there is nothing to suspend: {workload.message}"

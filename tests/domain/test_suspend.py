@@ -197,6 +197,12 @@ def test_what_had_waited_only_keeps_its_place() -> None:
     assert resumed(held, 1000).queued_at == at(920)
 
 
+def test_what_room_was_made_for_gives_that_up() -> None:
+    """Else it would go before everybody on that server whenever it is resumed."""
+    held = suspended_at(20, a_workload(nominated_server="east/gpu-1"))
+    assert resumed(held, 1000).nominated_server == ""
+
+
 def refused_by_its_server(workload: Workload, number: int) -> Decision:
     """The server does not admit an attempt of that number."""
     pod = a_pod(phase="Failed", reason="UnexpectedAdmissionError")
