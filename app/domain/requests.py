@@ -21,7 +21,7 @@ _LIMITS = frozenset({Reason.RUN_TIMEOUT, Reason.START_TIMEOUT, Reason.IMAGE_INVA
 
 def suspend(workload: Workload, by: str, now: datetime) -> Workload:
     """Keep it from being placed until it is resumed. What is under way is STOPPING, and stopped for that."""
-    if workload.phase is Phase.SUSPENDED or workload.held_at is not None:
+    if workload.phase is Phase.SUSPENDED:
         return workload
     if workload.status.is_terminal:
         raise has_ended(workload)
@@ -32,6 +32,8 @@ def suspend(workload: Workload, by: str, now: datetime) -> Workload:
         raise ConflictError(
             f"workload {workload.id} is about to end, so there is nothing to suspend: {workload.message}"
         )
+    if workload.held_at is not None:
+        return workload
     return _held(workload, Phase.STOPPING, Reason.SUSPEND_REQUESTED, wording.suspend_requested(by), by, now)
 
 

@@ -229,7 +229,8 @@ def read_draft(typed: Mapping[str, str], idempotency_key: str, defaults: Default
         shared_memory=typed["sharedMemory"].strip() or None,
         cuda=typed["cuda"],
         gpu_requirements=_gpus(typed),
-        priority=_read(problems, "priority", lambda: read_priority(typed["priority"])) or DEFAULT_PRIORITY,
+        priority=_read(problems, "priority", lambda: read_priority(typed["priority"] or FIELDS["priority"]))
+        or DEFAULT_PRIORITY,
         preemptible=bool(typed["preemptible"]),
         idempotency_key=idempotency_key or None,
     )
@@ -281,7 +282,7 @@ def _number(problems: list[Problem], typed: Mapping[str, str], field: str) -> in
 def read_priority(text: str) -> Priority:
     """Raises InvalidInputError."""
     try:
-        return parse_priority(text or FIELDS["priority"])
+        return parse_priority(text)
     except ValueError as error:
         raise InvalidInputError.of("priority", str(error)) from None
 

@@ -165,6 +165,7 @@ def test_asked_again_nothing_changes() -> None:
         a_running_workload(phase=Phase.STOPPING, reason=Reason.RUN_TIMEOUT),
         a_starting_workload(phase=Phase.STOPPING, reason=Reason.START_TIMEOUT),
         request_cancel(a_running_workload(), "ada", at(600)).workload,
+        request_cancel(SUSPENDING, "ada", at(701)).workload,
         replace(a_running_workload(), status=Status.COMPLETED, phase=Phase.COMPLETED),
     ],
 )

@@ -156,6 +156,8 @@ async def test_another_priority_is_given_on_the_page_and_shown_in_the_list(panel
         location(await browser.post(path, {"from": "workload", "priority": "very low"}))
         page, listed = Page.of((await browser.get(f"{LIST}/{workload.id}")).text), await browser.get(LIST)
         answer = await browser.post(path, {"from": "workload", "priority": "high"}, **HTMX)
+        none = await browser.post(path, {"from": "workload"}, **HTMX)
+    assert "Must be one of very low, low" in Page.of(none.text).text, "no choice is not taken as medium"
     assert (await stored(workload.id)).spec.priority is Priority.VERY_LOW
     [chosen] = [option for option in page.all("option") if "selected" in option]
     assert chosen["value"] == "very low"
