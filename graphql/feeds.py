@@ -28,6 +28,7 @@ class Feed:
         self._before = sequence  # the number before the first that is kept
         self._kept: list[Event] = []  # without a gap
         self._news = asyncio.Event()
+        self._has_ended = False
 
     @property
     def news(self) -> asyncio.Event:
@@ -36,6 +37,8 @@ class Feed:
 
     async def after(self, sequence: int) -> Sequence[Event]:
         """Those behind the number, in order, at most BATCH. A number that is older than what is kept costs a read."""
+        if self._has_ended:
+            raise RuntimeError("the feed has ended")
         if sequence < self._before:
             return await reads.events_after(self._organization_id, sequence, BATCH)
         begin = bisect_right(self._kept, sequence, key=_sequence)
@@ -59,9 +62,17 @@ class Feed:
         if len(kept) > KEPT:
             self._before = kept[-KEPT - 1].sequence
         self._kept = kept[-KEPT:]
+        self._wake()
+        return len(events)
+
+    def end(self) -> None:
+        """Nobody looks any more: who waits for news, or asks, gets an error instead of waiting for ever."""
+        self._has_ended = True
+        self._wake()
+
+    def _wake(self) -> None:
         self._news, looked = asyncio.Event(), self._news
         looked.set()
-        return len(events)
 
 
 def _sequence(event: Event) -> int:
@@ -86,7 +97,7 @@ class Feeds:
     def following(self, organization_id: UUID, sequence: int) -> Iterator[Feed]:
         """Its feed. `sequence` is the number of its last event so far."""
         followed = self._open.get(organization_id)
-        if followed is None:
+        if followed is None or followed.task.done():
             feed = Feed(organization_id, sequence)
             task = asyncio.create_task(self._run(feed, organization_id), name="events of an organization")
             followed = self._open[organization_id] = _Followed(feed, task)
@@ -96,9 +107,13 @@ class Feeds:
         finally:
             followed.followers -= 1
             if not followed.followers:
-                del self._open[organization_id]
                 followed.task.cancel()
+                if self._open.get(organization_id) is followed:
+                    del self._open[organization_id]
 
     async def _run(self, feed: Feed, organization_id: UUID) -> None:
-        with self.bus.following(organization_id) as signal:
-            await feed.run(signal)
+        try:
+            with self.bus.following(organization_id) as signal:
+                await feed.run(signal)
+        finally:
+            feed.end()

@@ -119,6 +119,15 @@ async def test_a_feed_is_one_for_all_and_ends_with_its_last_follower(organizatio
     assert not feeds._open
 
 
+async def test_who_follows_a_feed_that_ended_is_told(organization: tuple[UUID, UUID]):
+    async with fed(Bus(), organization[0], 1) as feed:
+        reader = asyncio.create_task(told(feed, 1, 2))
+        await asyncio.sleep(0)
+        feed.end()
+        with pytest.raises(RuntimeError, match="ended"):
+            await reader
+
+
 async def test_a_right_is_checked_again_before_it_was_trusted_too_long():
     clock, checks = ManualClock(), []
 

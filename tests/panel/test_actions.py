@@ -115,7 +115,7 @@ async def test_the_row_comes_back_alone(panel: Panel):
     workload = await running(panel)
     async with panel.browser() as browser:
         answer = await browser.post(f"{LIST}/{workload.id}/cancel", {"from": "list"}, **HTMX)
-    assert answer.text.lstrip().startswith("<tr")
+    assert answer.text.lstrip().startswith(f'<hx-partial hx-target="#w-{workload.id}" hx-swap="outerMorph"><tr')
     assert row_ids(answer.text) == [str(workload.id)]
     assert "cancelling" in answer.text
     assert "<button" not in answer.text
@@ -126,7 +126,7 @@ async def test_the_page_of_the_workload_gets_its_part(panel: Panel):
     workload = await panel.workload()
     async with panel.browser() as browser:
         answer = await browser.post(f"{LIST}/{workload.id}/cancel", {"from": "workload"}, **HTMX)
-    assert answer.text.lstrip().startswith('<div id="workload">')
+    assert answer.text.lstrip().startswith('<hx-partial hx-target="#workload" hx-swap="outerMorph"><div id="workload">')
     assert "cancelled by admin@example.org" in answer.text
 
 
