@@ -98,10 +98,7 @@ class WorkloadPages:
         view, now = await _view(self.desk, manager, request), self.desk.commands.clock.now()
         if not _is_from_list(form):
             return html(WorkloadFragment(now, view, manager.session.form_token, notice))
-        answer = html(RowFragment(now, view.row, manager.session.form_token, notice, is_gone))
-        if is_gone:
-            answer.headers["hx-reswap"] = "delete"
-        return answer
+        return html(RowFragment(now, view.row, manager.session.form_token, notice, is_gone))
 
 
 async def _ask(

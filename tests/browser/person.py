@@ -110,4 +110,4 @@ class Row:
         await self.page.locator(f"{self.selector} a").first.click()
 
     async def cancel(self) -> None:
-        await self.page.locator(f"{self.selector} button").click()
+        await self.page.locator(f"{self.selector} button", has_text="Cancel").click()

@@ -89,7 +89,7 @@ async def press(person: Person, action: str, workload_id: str) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-async def test_held_released_retried_deleted_and_restored(meet: Meet, product: Product, scripts: bool):
+async def test_suspended_resumed_retried_deleted_and_restored(meet: Meet, product: Product, scripts: bool):
     name = uuid4().hex[:8]
     ahead = (await product.submit(gpuCount=8, envVars=LONG))["id"]  # no other server has eight: the next one waits
     waits = (await product.submit(name=name, gpuCount=8, envVars=LONG))["id"]
@@ -97,10 +97,10 @@ async def test_held_released_retried_deleted_and_restored(meet: Meet, product: P
     row = person.page.locator(f"#w-{waits}")
     await person.sign_in("owner")
     await person.open(f"{LIST}?q={name}")
-    await press(person, "hold", waits)
+    await press(person, "suspend", waits)
     await expect(row).to_contain_text("suspended")
     await expect(person.page).to_have_url(re.compile(rf"\?q={name}$"))
-    await press(person, "release", waits)
+    await press(person, "resume", waits)
     await expect(row).not_to_contain_text("suspended")
     await press(person, "cancel", waits)
     await expect(row.locator(".badge")).to_have_text("cancelled")
