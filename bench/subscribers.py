@@ -191,13 +191,12 @@ async def subscribe_all(served: Service, subscribers: int, heard: Heard, stack: 
     tasks: list[asyncio.Task[None]] = []
     stack.callback(lambda: [task.cancel() for task in tasks])
     address = urlsplit(served.url)
+    host, port = str(address.hostname), int(address.port or 80)
     for number in range(subscribers):
         if number < BY_EVENT_STREAM:
             tasks.append(group.create_task(read_event_stream(client, served, heard)))
         else:
-            transport, socket = await loop.create_connection(
-                lambda: Subscriber(served, heard), address.hostname, address.port
-            )
+            transport, socket = await loop.create_connection(lambda: Subscriber(served, heard), host, port)
             stack.callback(transport.abort)
             heard.sockets.append(socket)
         while number - heard.subscribers >= AT_A_TIME:
