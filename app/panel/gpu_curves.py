@@ -65,8 +65,8 @@ async def read_gpu_curves(desk: Desk, slug: str, gpu: GpuRecord, request: Reques
 def _devices(gpu: GpuRecord) -> dict[Device, str]:
     """The GPU and its MIG instances, as their lines are called."""
     found = {Device(gpu.id): f"GPU {gpu.index}"}
-    for number, instance in enumerate(gpu.facts.get("mig_instances", ()), 1):
-        found[Device(gpu.id, instance["uuid"])] = f"slice {number} ({instance['profile']})"
+    for number, (uuid, profile) in enumerate(gpu.mig_profiles.items(), 1):
+        found[Device(gpu.id, uuid)] = f"slice {number} ({profile})"
     return found
 
 

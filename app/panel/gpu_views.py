@@ -214,5 +214,4 @@ def _told(it: Holding, known: Known) -> Iterator[str]:
 
 
 def _part(it: Holding, gpu: GpuRecord) -> str:
-    profiles = {told["uuid"]: told["profile"] for told in gpu.facts.get("mig_instances", ())}
-    return profiles.get(it.instance, it.instance) or ("share" if it.is_shared else "")
+    return gpu.mig_profiles.get(it.instance, it.instance) or ("share" if it.is_shared else "")

@@ -130,9 +130,8 @@ def uses(gpus: Sequence[GpuRecord], users: Users) -> tuple[UseView, ...]:
     """Each workload or pod once, by its first GPU."""
     found: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for gpu in gpus:
-        profiles = {it["uuid"]: it["profile"] for it in gpu.facts.get("mig_instances", ())}
         for user in users.get(gpu.id, ()):
-            part = profiles.get(user.instance, "share" if user.is_shared else "")
+            part = gpu.mig_profiles.get(user.instance, "share" if user.is_shared else "")
             found.setdefault((user.words, user.url), []).append((gpu.index, part))
     return tuple(UseView(_places(parts), words, url) for (words, url), parts in found.items())
 

@@ -36,6 +36,11 @@ class GpuRecord:
     first_seen_at: datetime
     gone_at: datetime | None
 
+    @property
+    def mig_profiles(self) -> dict[str, str]:
+        """Of its MIG instances, by their UUID."""
+        return {it["uuid"]: it["profile"] for it in self.facts.get("mig_instances", ())}
+
 
 @dataclass(frozen=True)
 class Holding:

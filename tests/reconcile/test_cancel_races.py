@@ -27,6 +27,7 @@ from tests.reconcile.test_crash_points import (
     CrashError,
     CrashingBus,
     an_hour_passes,
+    go_through,
     kubelets_stop_it,
     pod_starts,
     somebody_cancels,
@@ -208,17 +209,7 @@ async def run(world: World, race: Race, crash: Crash) -> Workload:
     world.cluster.boundary = crash.reached
     if race.looks_first:
         await survive(world, workload)
-    for step in race.steps:
-        try:
-            await step(world, workload)
-        except CrashError:
-            world.restart(Bus())
-        await survive(world, workload)
-    world.cluster.boundary = lambda _: None
-    world.restart(Bus())
-    world.cluster.collect()
-    await world.settle(workload)
-    return await loaded(workload)
+    return await go_through(world, workload, race.steps)
 
 
 @pytest.mark.parametrize("name", RACES)

@@ -6,8 +6,9 @@ the bus is told. The next process has the same database and the same cluster, an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -113,7 +114,12 @@ async def live(world: World, story: Story, crash: Crash) -> Workload:
     world.restart(CrashingBus(crash))
     world.cluster.boundary = crash.reached
     await survive(world, workload)
-    for step in story.steps:
+    return await go_through(world, workload, story.steps)
+
+
+async def go_through(world: World, workload: Workload, steps: Iterable[Any]) -> Workload:
+    """One step after the other, begun again where one crashes; and the workload in the end, with nothing crashing."""
+    for step in steps:
         try:
             await step(world, workload)
         except CrashError:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from app.bus import Bus
 from app.domain.states import Phase, Reason, Status
 from app.domain.workload import EventType, Resources, Workload
 from app.store import reads
@@ -21,10 +20,10 @@ from tests.reconcile.test_crash_points import (
     MOST_BOUNDARIES,
     RUNS,
     Crash,
-    CrashError,
     CrashingBus,
     an_hour_passes,
     container_exits,
+    go_through,
     kubelets_stop_it,
     survive,
 )
@@ -67,17 +66,7 @@ async def live(world: World, steps: tuple[object, ...], crash: Crash) -> Workloa
     world.restart(CrashingBus(crash))
     world.cluster.boundary = crash.reached
     await survive(world, workload)
-    for step in steps:
-        try:
-            await step(world, workload)  # type: ignore[operator]
-        except CrashError:
-            world.restart(Bus())
-        await survive(world, workload)
-    world.cluster.boundary = lambda _: None
-    world.restart(Bus())
-    world.cluster.collect()
-    await world.settle(workload)
-    return await loaded(workload)
+    return await go_through(world, workload, steps)
 
 
 STORIES = {
